@@ -1,0 +1,1 @@
+"""Report primitives that know no benchmark: tables with their writers, rankings, figures."""
