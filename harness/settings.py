@@ -1,9 +1,12 @@
 """What a run was asked for: the options that pytest and the command line share."""
 
 import os
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -55,14 +58,75 @@ class Settings:
         return Store(self.cache_dir / "store", run_started=self.run_started)
 
 
-def parse_overwrite(text: str, option: str) -> Overwrite:
-    """Read the value of an overwrite option.
+@dataclass(frozen=True)
+class Option:
+    """One option: ``--flag`` for pytest and on the command line, ``harness_<name>`` as an ini setting."""
+
+    field: str
+    """The field of `Settings` it fills."""
+    help: str
+    metavar: str | None = None
+    repeated: bool = False
+    switch: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name in the user's words: ``models`` for ``models_file``."""
+        return self.field.removesuffix("_file")
+
+    @property
+    def flag(self) -> str:
+        """The spelling on a command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+_WHEN = "|".join(word.value for word in Overwrite)
+
+OPTIONS = (
+    Option("suite", "mini (embedded data), paper, or a suite file (default: mini)", "NAME|FILE"),
+    Option("models_file", "the models file (default: models.yaml)", "FILE"),
+    Option("data_root", "folder with your copies of ImageNet and other data", "DIR"),
+    Option("cache_dir", f"cache folder (default: ${CACHE_VARIABLE}, else your cache folder)", "DIR"),
+    Option("reports_dir", "folder of records and reports (default: reports)", "DIR"),
+    Option("device", "auto, cpu, cuda or cuda:N (default: auto, a GPU where there is one)", "DEVICE"),
+    Option("universe", "run CoG on another universe: a shipped name or a file", "NAME|FILE"),
+    Option("protocol", "override a protocol option, for example trials=30; repeatable", "KEY=VALUE", repeated=True),
+    Option("overwrite", f"results of cases: {_WHEN} (default: only-missing)", "WHEN"),
+    Option("overwrite_features", f"features: {_WHEN} (default: only-missing)", "WHEN"),
+    Option("download", "fetch missing weights while running, instead of skipping their cases", switch=True),
+)
+
+
+def settings_from(value_of: Callable[[Option], Any], run_started: float = 0.0) -> Settings:
+    """Build settings from whatever holds the options.
+
+    Args:
+        value_of: Returns the value of an option: text, a list where it is repeated, a bool where it is a switch;
+            None or empty where it was not given.
+        run_started: See `Settings`.
 
     Raises:
-        ConfigError: not one of the four words.
+        ConfigError: a value that the option does not admit.
     """
-    try:
-        return Overwrite(text)
-    except ValueError:
-        words = [word.value for word in Overwrite]
-        raise ConfigError(f"{option}={text}: expected one of {', '.join(words)}.{nearest(text, words)}") from None
+    values: dict[str, Any] = {}
+    for option in OPTIONS:
+        value = value_of(option)
+        if value in (None, "", [], False):
+            continue
+        if option.metavar in {"FILE", "DIR"}:
+            value = Path(value).expanduser()
+        elif option.metavar == "WHEN":
+            value = _overwrite(value, option.flag)
+        elif option.field == "device" and not re.fullmatch(r"auto|cpu|cuda(:\d+)?", value):
+            raise ConfigError(
+                f"--device {value}: expected auto, cpu, cuda or cuda:N.{nearest(value, ['auto', 'cpu', 'cuda'])}"
+            )
+        values[option.field] = tuple(value) if option.repeated else value
+    return Settings(**values, run_started=run_started)
+
+
+def _overwrite(text: str, flag: str) -> Overwrite:
+    words = [word.value for word in Overwrite]
+    if text not in words:
+        raise ConfigError(f"{flag} {text}: expected one of {', '.join(words)}.{nearest(text, words)}")
+    return Overwrite(text)
