@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from itertools import count
+from itertools import product
 from string import ascii_lowercase
 
 from harness.report.ranking import standings
@@ -123,20 +124,17 @@ def footnotes(table: Table) -> list[tuple[str, str]]:
 
 
 def _letters() -> Iterator[str]:
-    yield from ascii_lowercase
-    yield from (f"{ascii_lowercase[-1]}{number}" for number in count(2))
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
 
 
-def fold_unmeasured(rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
-    """Part the rows without any value from the others and say them in one line per reason.
-
-    Returns:
-        The rows with at least one value, and notes such as ``n/a (weights missing): s-DINO, s-SwAV``.
-    """
-    measured = tuple(row for row in rows if any(cell.value is not None for cell in row.cells))
+def fold(table: Table) -> Table:
+    """Move the rows without any value into notes, one per reason: ``n/a (no weights): s-DINO, s-SwAV``."""
+    kept = tuple(row for row in table.rows if any(cell.value is not None for cell in row.cells))
     names: dict[str, list[str]] = {}
-    for row in rows:
-        if row not in measured:
-            reasons = "; ".join(dict.fromkeys(cell.reason for cell in row.cells))
+    for row in table.rows:
+        if row not in kept:
+            reasons = "; ".join(dict.fromkeys(cell.reason for cell in row.cells if cell.reason))
             names.setdefault(reasons, []).append(row.labels[0])
-    return measured, tuple(f"n/a ({reason}): {', '.join(models)}" for reason, models in sorted(names.items()))
+    notes = tuple(f"n/a ({reason}): {', '.join(models)}" for reason, models in sorted(names.items()))
+    return replace(table, rows=kept, notes=(*table.notes, *notes))

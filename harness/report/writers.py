@@ -11,6 +11,7 @@ from tabulate import tabulate
 from harness.report.ranking import ranks
 from harness.report.table import Shown
 from harness.report.table import Table
+from harness.report.table import fold
 from harness.report.table import footnotes
 from harness.report.table import shown
 
@@ -27,6 +28,7 @@ _LATEX = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
         "±": r"$\pm$",
+        "[": "{[}",
         **{character: f"\\{character}" for character in "{}&%$#_"},
     }
 )
@@ -34,6 +36,7 @@ _LATEX = str.maketrans(
 
 def to_markdown(table: Table) -> str:
     """Return the caption, a pipe table with best in bold and second underlined, footnotes and notes."""
+    table = fold(table)
     body = [
         [*map(escape_markdown, row.labels), *map(_markdown_cell, cells)]
         for row, cells in zip(table.rows, shown(table), strict=True)
@@ -67,6 +70,7 @@ def escape_markdown(text: str) -> str:
 
 def to_terminal(table: Table) -> str:
     """Return a compact plain table without std, with footnotes and notes, ending in a newline."""
+    table = fold(table)
     body = [
         [*row.labels, *(" ".join([cell.text, *(f"[{letter}]" for letter in cell.letters)]) for cell in cells)]
         for row, cells in zip(table.rows, shown(table), strict=True)
@@ -106,6 +110,7 @@ def _long_lines(table: Table) -> Iterator[dict[str, str | float | None]]:
 
 def to_latex(table: Table) -> str:
     """Return a booktabs table, shrunk to the line width where it is wider, everything escaped."""
+    table = fold(table)
     lines = [
         " & ".join([*map(escape_latex, row.labels), *map(_latex_cell, cells)])
         for row, cells in zip(table.rows, shown(table), strict=True)
