@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from harness.files import replacing
 from harness.report.layout import Layout
 from harness.report.layout import Words
 from harness.report.layout import spread
-from harness.report.style import FONT_SIZE
 from harness.report.style import GREY
 from harness.report.style import Style
 from harness.report.style import house_style
@@ -55,8 +55,8 @@ class Ranked:
 
     rank: int
     value: float
-    level: int | None
-    """None in the gaps between levels."""
+    level: str | None
+    """Name of its level; None in the gaps between levels."""
 
 
 def draw_panels(panels: Sequence[Panel], looks: Mapping[str, Style], words: Words) -> "Figure":
@@ -65,7 +65,13 @@ def draw_panels(panels: Sequence[Panel], looks: Mapping[str, Style], words: Word
     All panels have the same vertical scale, so that they can be compared.
     """
     longest = max(len(curve.model) for panel in panels for curve in panel.curves)
-    layout = Layout(len(panels), words, curves=max(len(panel.curves) for panel in panels), longest_label=longest)
+    layout = Layout(
+        len(panels),
+        words,
+        curves=max(len(panel.curves) for panel in panels),
+        longest_label=longest,
+        titled=any(panel.title for panel in panels),
+    )
     with house_style():
         figure = layout.figure()
         for number, panel in enumerate(panels):
@@ -133,9 +139,10 @@ def _label_ends(axes: "Axes", panel: Panel, looks: Mapping[str, Style], layout: 
     edge = axes.get_xlim()[1]
     reach = 0.14 / layout.plot_width * (edge - axes.get_xlim()[0])
     for (value, model, place), height in zip(ends, heights, strict=True):
-        colour = looks[model].colour
-        axes.plot([place, edge + reach], [value, height], color=colour, lw=0.4, clip_on=False)
-        axes.text(edge + 1.3 * reach, height, model, color=colour, va="center", ha="left")
+        look = looks[model]
+        axes.plot([place, edge + reach], [value, height], color=look.colour, lw=0.4, clip_on=False)
+        axes.plot(edge + 1.2 * reach, height, look.marker, color=look.colour, markeredgewidth=0, clip_on=False)
+        axes.text(edge + 1.6 * reach, height, model, color=look.colour, va="center", ha="left")
 
 
 def draw_ranked(items: Sequence[Ranked], words: Words) -> "Figure":
@@ -145,26 +152,20 @@ def draw_ranked(items: Sequence[Ranked], words: Words) -> "Figure":
         figure = layout.figure()
         axes = layout.axes(figure, 0)
         ordered = sorted(items, key=lambda item: item.rank)
+        colours = dict(zip(dict.fromkeys(item.level for item in ordered if item.level), cycle(_LEVEL_COLOURS)))
         for level, group in groupby(ordered, key=lambda item: item.level):
-            _draw_level(axes, level, list(group))
+            _draw_stretch(axes, list(group), level, colours.get(level, GREY))
         axes.set_xlim(ordered[0].rank, ordered[-1].rank)
         return figure
 
 
-def _draw_level(axes: "Axes", level: int | None, items: list[Ranked]) -> None:
-    ranks, values = [item.rank for item in items], [item.value for item in items]
-    first, last = ranks[0] - 0.5, ranks[-1] + 0.5
-    if level is None:
-        axes.axvspan(first, last, color=GREY, alpha=0.3, lw=0)
-        axes.plot(ranks, values, color=GREY, lw=1.6)
-        return
-    colour = _LEVEL_COLOURS[(level - 1) % len(_LEVEL_COLOURS)]
-    axes.axvspan(first, last, color=colour, alpha=0.08, lw=0)
-    axes.plot(ranks, values, color=colour, lw=1.6)
-    name = f"L{level}"
-    axes.text(
-        (first + last) / 2, 0.96, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=FONT_SIZE
-    )
+def _draw_stretch(axes: "Axes", items: list[Ranked], level: str | None, colour: str) -> None:
+    first, last = items[0].rank - 0.5, items[-1].rank + 0.5
+    axes.axvspan(first, last, color=colour, alpha=0.1 if level else 0.35, lw=0)
+    axes.axvline(first, color="white", lw=1)
+    axes.plot([item.rank for item in items], [item.value for item in items], color=colour, lw=1.6)
+    if level:
+        axes.text((first + last) / 2, 0.97, level, transform=axes.get_xaxis_transform(), ha="center", va="top")
 
 
 def save_figure(figure: "Figure", stem: Path, title: str) -> list[Path]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LINE = FONT_SIZE * 1.3 / 72
 """Inches from one line of text to the next."""
 _LETTER = FONT_SIZE * 0.6 / 72
-_LEFT, _BOTTOM, _TOP = 0.45, 0.52, 0.26
+_LEFT, _BOTTOM = 0.5, 0.52
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Layout:
     """Curves in the fullest panel, each with a label at its end."""
     longest_label: int = 0
     """Letters of the longest of these labels."""
+    titled: bool = False
+    """Whether panels have titles."""
 
     @property
     def columns(self) -> int:
@@ -67,7 +69,7 @@ class Layout:
 
     @property
     def _label_width(self) -> float:
-        return 0.12 + (0.2 + self.longest_label * _LETTER if self.curves else 0.0)
+        return 0.18 + (0.22 + self.longest_label * _LETTER if self.curves else 0.0)
 
     @property
     def _cell_width(self) -> float:
@@ -75,7 +77,7 @@ class Layout:
 
     @property
     def _cell_height(self) -> float:
-        return self.plot_height + _BOTTOM + _TOP
+        return self.plot_height + _BOTTOM + (0.26 if self.titled else 0.08)
 
     @property
     def _width(self) -> float:
@@ -87,7 +89,7 @@ class Layout:
 
     @cached_property
     def _note(self) -> list[str]:
-        return textwrap.wrap(self.words.note, int((self._width - 0.1) / _LETTER))
+        return textwrap.wrap(self.words.note, int((self._width - 0.1) / (_LETTER * 0.95)))
 
     @property
     def _height(self) -> float:
@@ -96,7 +98,7 @@ class Layout:
 
     def figure(self) -> "Figure":
         """Make the figure with its title and note, without axes."""
-        from matplotlib.figure import Figure  # noqa: PLC0415 - half a second that only figures are worth
+        from matplotlib.figure import Figure
 
         figure = Figure(figsize=(self._width, self._height))
         left = 0.05 / self._width
@@ -124,7 +126,7 @@ def spread(values: Sequence[float], gap: float, low: float, high: float) -> list
 
     The least squares solution: an isotonic regression after taking ``gap`` off each step.
     """
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - slow to import, and only figures want it
+    from scipy.optimize import isotonic_regression
 
     if not values:
         return []

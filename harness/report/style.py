@@ -18,12 +18,12 @@ GROUP_COLOURS: Mapping[str, str] = {
     "architecture": "#0072B2",
     "self-supervised": "#D55E00",
     "regularization": "#009E73",
-    "web data": "#AA4499",
+    "web-data": "#AA4499",
 }
 """Colours after Okabe and Ito and after Tol: apart from each other under the common forms of colour blindness."""
 _OTHER_COLOUR = "#8B6914"
-_SHADES = (0.0, 0.4, -0.4, 0.2)
-_MARKERS = "osD^vPX<>*"
+_SHADES = (0.0, -0.45, 0.2, -0.25)
+_MARKERS = "sD^vPX<>*hd"
 _DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
@@ -38,22 +38,21 @@ class Style:
 
 
 def styles(groups: Mapping[str, str]) -> dict[str, Style]:
-    """Give every model (key) of a group (value) a style: the group's hue, and a marker of its own within the group."""
-    numbers: Counter[str] = Counter()
+    """Give every model (key) of a group (value) a style.
+
+    The baseline is black with a marker of its own. Models of a group share its hue; up to eleven models that follow
+    each other by group and name differ in their marker, for those who cannot rely on colour.
+    """
     found = {}
-    for model, group in sorted(groups.items()):
-        number = numbers[group]
-        numbers[group] += 1
-        colour = _shade(
-            GROUP_COLOURS.get(group, _OTHER_COLOUR), 0.0 if group == "baseline" else _cycle(_SHADES, number)
-        )
-        width = 1.4 if group == "baseline" else 1.0
-        found[model] = Style(colour, _cycle(_MARKERS, number), _cycle(_DASHES, number // 2), width)
+    within: Counter[str] = Counter()
+    for number, (group, model) in enumerate(sorted((group, model) for model, group in groups.items())):
+        index = within[group]
+        within[group] += 1
+        colour = _shade(GROUP_COLOURS.get(group, _OTHER_COLOUR), _SHADES[index % len(_SHADES)])
+        found[model] = Style(colour, _MARKERS[number % len(_MARKERS)], _DASHES[index // 2 % len(_DASHES)])
+        if group == "baseline":
+            found[model] = Style(GROUP_COLOURS[group], "o", "solid", 1.4)
     return found
-
-
-def _cycle(choices: Any, number: int) -> Any:
-    return choices[number % len(choices)]
 
 
 def _shade(colour: str, amount: float) -> str:
@@ -66,7 +65,7 @@ def _shade(colour: str, amount: float) -> str:
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw and save with the settings of this module alone, whatever the user's matplotlibrc says."""
-    import matplotlib as mpl  # noqa: PLC0415 - half a second that only figures are worth
+    import matplotlib as mpl
 
     with mpl.rc_context():
         mpl.rcdefaults()

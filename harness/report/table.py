@@ -50,7 +50,9 @@ class Row:
 class Table:
     """Rows of labels and cells under titled columns."""
 
+    title: str
     caption: str
+    """What the numbers are."""
     labels: tuple[str, ...]
     """Titles of the label columns: ``("Model", "Group")``."""
     columns: tuple[Column, ...]

@@ -35,22 +35,16 @@ _LATEX = str.maketrans(
 
 
 def to_markdown(table: Table) -> str:
-    """Return the caption, a pipe table with best in bold and second underlined, footnotes and notes."""
+    """Return title, caption, a pipe table with best in bold and second underlined, footnotes and notes."""
     table = fold(table)
     body = [
         [*map(escape_markdown, row.labels), *map(_markdown_cell, cells)]
         for row, cells in zip(table.rows, shown(table), strict=True)
     ]
-    grid = tabulate(
-        body,
-        headers=[escape_markdown(title) for title in _titles(table)],
-        tablefmt="pipe",
-        disable_numparse=True,
-        colalign=_alignment(table),
-    )
+    grid = _grid(table, [*map(escape_markdown, _titles(table))], body, "pipe")
     notes = [f"<sup>{letter}</sup> {escape_markdown(text)}" for letter, text in footnotes(table)]
     notes += map(escape_markdown, table.notes)
-    return "\n\n".join([escape_markdown(table.caption), grid, *notes]) + "\n"
+    return "\n\n".join([f"**{escape_markdown(table.title)}**", escape_markdown(table.caption), *grid, *notes]) + "\n"
 
 
 def _markdown_cell(cell: Shown) -> str:
@@ -69,15 +63,15 @@ def escape_markdown(text: str) -> str:
 
 
 def to_terminal(table: Table) -> str:
-    """Return a compact plain table without std, with footnotes and notes, ending in a newline."""
+    """Return a compact plain table of first labels and values, with footnotes and notes, ending in a newline."""
     table = fold(table)
     body = [
-        [*row.labels, *(" ".join([cell.text, *(f"[{letter}]" for letter in cell.letters)]) for cell in cells)]
+        [row.labels[0], *(" ".join([cell.text, *(f"[{letter}]" for letter in cell.letters)]) for cell in cells)]
         for row, cells in zip(table.rows, shown(table), strict=True)
     ]
-    grid = tabulate(body, headers=_titles(table), tablefmt="simple", disable_numparse=True, colalign=_alignment(table))
+    grid = _grid(table, [table.labels[0], *_titles(table)[len(table.labels) :]], body, "simple")
     notes = [f"[{letter}] {text}" for letter, text in footnotes(table)]
-    return "\n".join([table.caption, grid, *notes, *table.notes]) + "\n"
+    return "\n".join([table.title, *grid, *notes, *table.notes]) + "\n"
 
 
 def to_csv(tables: Sequence[Table]) -> str:
@@ -118,9 +112,10 @@ def to_latex(table: Table) -> str:
     notes = [rf"\textsuperscript{{{letter}}}~{escape_latex(text)}" for letter, text in footnotes(table)]
     notes += map(escape_latex, table.notes)
     parts = [
-        r"\begin{table}",
+        r"\begin{table*}",
         r"\centering",
-        rf"\caption{{{escape_latex(table.caption)}}}",
+        rf"\caption{{\textbf{{{escape_latex(table.title)}.}} {escape_latex(table.caption)}}}",
+        r"\vspace{4pt}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{'l' * len(table.labels)}{'r' * len(table.columns)}}}",
         r"\toprule",
@@ -130,7 +125,7 @@ def to_latex(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}}",
         *(rf"\par{{\footnotesize {note}\par}}" for note in notes),
-        r"\end{table}",
+        r"\end{table*}",
     ]
     return "\n".join(parts) + "\n"
 
@@ -151,5 +146,10 @@ def _titles(table: Table) -> list[str]:
     return [*table.labels, *(column.title for column in table.columns)]
 
 
-def _alignment(table: Table) -> list[str]:
-    return ["left"] * len(table.labels) + ["right"] * len(table.columns)
+def _grid(table: Table, titles: list[str], body: list[list[str]], form: str) -> list[str]:
+    """Return the drawn grid, or nothing where all rows were folded away."""
+    if not body:
+        return []
+    values = len(table.columns)
+    aligned = ["left"] * (len(titles) - values) + ["right"] * values
+    return [tabulate(body, headers=titles, tablefmt=form, disable_numparse=True, colalign=aligned)]

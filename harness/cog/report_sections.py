@@ -1,0 +1,188 @@
+"""Records of one suite under one reading of the protocol: what may stand side by side in a table or a figure."""
+
+import re
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from textwrap import shorten
+from typing import NamedTuple
+
+from harness.digest import digest_of
+from harness.records.record import Metric
+from harness.records.record import Record
+from harness.report.style import GROUP_COLOURS
+from harness.report.table import Cell
+from harness.suite import CogProtocol
+from harness.suite import Suite
+from harness.suite import with_options
+
+_METRIC = "top1"
+_NOT_RUN = "not run"
+
+
+class Place(NamedTuple):
+    """Where a model is measured: on a split, with all its training images or with ``shots`` of each class."""
+
+    split: str
+    shots: int | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """The records of one suite under one set of options. Numbers of two sections are never compared."""
+
+    suite_name: str
+    options: Mapping[str, str]
+    """Protocol options that differ from the suite's own."""
+    suite: Suite | None
+    """None where no suite of this name is known: its title, note, baseline and number of trials are left out."""
+    records: Mapping[tuple[str, Place], Record]
+    """By model and place."""
+
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """Group of every model; ``other`` where no record says it."""
+        groups = dict.fromkeys((model for model, _ in self.records), "other")
+        for (model, _), record in self.records.items():
+            if "group" in record.details:
+                groups[model] = str(record.details["group"])
+        return groups
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """All models: the baseline, the others by group in the order of the paper's Table 1, then by name."""
+        order = list(GROUP_COLOURS)
+
+        def position(model: str) -> tuple[bool, int, str, str, str]:
+            group = self.groups[model]
+            place = order.index(group) if group in order else len(order)
+            return model != self.baseline, place, group, model.casefold(), model
+
+        return tuple(sorted(self.groups, key=position))
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """All places with a record: seen classes first, then the levels; few shots before many, all images last."""
+        return tuple(sorted({place for _, place in self.records}, key=_position))
+
+    @property
+    def linear_places(self) -> tuple[Place, ...]:
+        """The places where all images are used."""
+        return tuple(place for place in self.places if place.shots is None)
+
+    @property
+    def fewshot_places(self) -> tuple[Place, ...]:
+        """The places where few are."""
+        return tuple(place for place in self.places if place.shots is not None)
+
+    @property
+    def baseline(self) -> str | None:
+        """The model that curves are relative to: the suite's, else the only one of the group ``baseline``."""
+        if self.suite and self.suite.baseline:
+            return self.suite.baseline
+        named = [model for model, group in self.groups.items() if group == "baseline"]
+        return named[0] if len(named) == 1 else None
+
+    @cached_property
+    def protocol(self) -> CogProtocol | None:
+        """The protocol behind the numbers; None where the suite is not known."""
+        if self.suite is None:
+            return None
+        return with_options(self.suite, tuple(f"cog.{key}={value}" for key, value in self.options.items()))[0].cog
+
+    @property
+    def title(self) -> str:
+        """Suite and options, for every title."""
+        suite = self.suite.title if self.suite else f"suite {self.suite_name}"
+        options = ", ".join(f"{key}={value}" for key, value in sorted(self.options.items()))
+        return f"{suite}, protocol options: {options or 'none'}"
+
+    @property
+    def note(self) -> str:
+        """What has to be said wherever numbers of this suite are shown."""
+        return self.suite.note if self.suite else ""
+
+    @property
+    def effort(self) -> str:
+        """Number of seeds behind a mean, and of trials behind each seed: ``5 seeds, 30 trials each``."""
+        measured = {len(metric.per_seed) for metric in map(_metric, self.records.values()) if metric}
+        planned = [len(self.protocol.seeds)] if self.protocol else []
+        counts = sorted(measured) or planned
+        seeds = " or ".join(map(str, counts)) + (" seed" if counts == [1] else " seeds")
+        return f"{seeds}, {self.protocol.trials} trials each" if self.protocol else seeds
+
+    @property
+    def slug(self) -> str:
+        """A part of file names that no other section has."""
+        options = "-".join(f"{key}={value}" for key, value in sorted(self.options.items()))
+        safe = re.sub(r"[^\w.,=-]", "_", options)[:60]
+        digest = "" if safe == options else f"-{digest_of(dict(self.options))[:8]}"
+        return "-".join(filter(None, [self.suite_name, safe])) + digest
+
+    def metric(self, model: str, place: Place) -> Metric | None:
+        """Return the top-1 accuracy of a measured case, else None."""
+        record = self.records.get((model, place))
+        return _metric(record) if record else None
+
+    def value(self, model: str, place: Place) -> float | None:
+        """Return the top-1 accuracy of a model at a place, in percent, else None."""
+        metric = self.metric(model, place)
+        return metric.value if metric else None
+
+    def similarity(self, place: Place) -> float | None:
+        """Return the mean similarity of a split's concepts to their nearest seen ones, where records say it."""
+        said = [record.details.get("mean_similarity") for (_, where), record in self.records.items() if where == place]
+        return next((float(value) for value in said if value is not None), None)
+
+    def cell(self, model: str, place: Place) -> Cell:
+        """Return the top-1 accuracy of a model at a place, or the reason why there is none."""
+        record = self.records.get((model, place))
+        if record is None:
+            return Cell(reason=_NOT_RUN)
+        metric = _metric(record)
+        if metric is None:
+            return Cell(reason=_why_not(record))
+        marks = list(record.warnings)
+        if record.last_attempt:
+            marks.append(f"latest run {record.last_attempt.status}: {record.last_attempt.reason}")
+        reason = "" if metric.value is not None else metric.reason or "no value"
+        return Cell(metric.value, metric.std, reason, tuple(marks))
+
+
+def sections(records: Iterable[Record], suites: Mapping[str, Suite]) -> list[Section]:
+    """Part the ImageNet-CoG records among ``records`` by suite and options, in a fixed order.
+
+    Raises:
+        ValueError: two records are of the same case.
+    """
+    parted: dict[tuple[str, tuple[tuple[str, str], ...]], dict[tuple[str, Place], Record]] = {}
+    for record in sorted(records, key=lambda record: (record.case.suite, record.case.id)):
+        case = record.case
+        if case.benchmark != "cog":
+            continue
+        shots = case.tokens.get("shots")
+        key = (case.model, Place(case.tokens["split"], int(shots.removeprefix("N")) if shots else None))
+        section = parted.setdefault((case.suite, tuple(sorted(case.options.items()))), {})
+        if key in section:
+            raise ValueError(f"two records of {case.id} in suite {case.suite}")
+        section[key] = record
+    return [
+        Section(suite, dict(options), suites.get(suite), found) for (suite, options), found in sorted(parted.items())
+    ]
+
+
+def _metric(record: Record) -> Metric | None:
+    return record.metrics.get(_METRIC) if record.measured else None
+
+
+def _why_not(record: Record) -> str:
+    """Return the reason of a skip whole, since it names what is wanted, and the start of that of a failure."""
+    reason = record.reason or "no reason given"
+    return shorten(f"failed: {reason}", 200) if record.status == "failed" else " ".join(reason.split())
+
+
+def _position(place: Place) -> tuple[int, str, float]:
+    level = re.fullmatch(r"L(\d+)", place.split)
+    shots = float("inf") if place.shots is None else place.shots
+    return int(level[1]) if level else 0, place.split, shots
