@@ -8,6 +8,7 @@ from functools import cached_property
 from textwrap import shorten
 from typing import NamedTuple
 
+from harness.cog.cases import shots_of
 from harness.digest import digest_of
 from harness.records.record import Metric
 from harness.records.record import Record
@@ -158,11 +159,10 @@ def sections(records: Iterable[Record], suites: Mapping[str, Suite]) -> list[Sec
     """
     parted: dict[tuple[str, tuple[tuple[str, str], ...]], dict[tuple[str, Place], Record]] = {}
     for record in sorted(records, key=lambda record: (record.case.suite, record.case.id)):
-        case = record.case
+        case = record.case.case()
         if case.benchmark != "cog":
             continue
-        shots = case.tokens.get("shots")
-        key = (case.model, Place(case.tokens["split"], int(shots.removeprefix("N")) if shots else None))
+        key = (case.model, Place(case.tokens["split"], shots_of(case)))
         section = parted.setdefault((case.suite, tuple(sorted(case.options.items()))), {})
         if key in section:
             raise ValueError(f"two records of {case.id} in suite {case.suite}")

@@ -44,7 +44,7 @@ def _table(section: Section, protocol: str, places: tuple[Place, ...]) -> Table:
     )
     caption = (
         f"Top-1 accuracy in percent, mean ± population std over {section.effort}. "
-        f"Mean rank over the {len(places)} columns before it, 1 is best."
+        "Mean rank over all columns, among the models that have every one; 1 is best."
     )
     identity = {
         "suite": section.suite_name,

@@ -72,6 +72,7 @@ def house_style() -> Iterator[None]:
         mpl.rcParams.update(
             {
                 "font.size": FONT_SIZE,
+                "text.parse_math": False,
                 "axes.titlesize": FONT_SIZE + 1,
                 "axes.labelsize": FONT_SIZE,
                 "xtick.labelsize": FONT_SIZE,
