@@ -156,7 +156,7 @@ def _similarity_drawing(section: Section, similarities: Sequence[tuple[int, floa
     items = [Ranked(rank, value, None if level is None else f"L{level}") for rank, value, level in similarities]
     gaps = sum(level is None for _, _, level in similarities)
     note = f"{len(items)} concepts, {gaps} of them in the gaps between levels (grey)."
-    words = _complete(section, Words("concepts by similarity", "rank", "similarity to the nearest seen concept", note))
+    words = _complete(section, Words("concepts by similarity", "rank", "similarity to nearest seen concept", note))
     return Drawing("similarity", words.title, draw_ranked(items, words))
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from harness.cog.cases import shots_of
 from harness.digest import digest_of
+from harness.errors import ConfigError
 from harness.records.record import Metric
 from harness.records.record import Record
 from harness.report.style import GROUP_COLOURS
@@ -87,10 +88,13 @@ class Section:
 
     @cached_property
     def protocol(self) -> CogProtocol | None:
-        """The protocol behind the numbers; None where the suite is not known."""
+        """The protocol behind the numbers; None where the suite is not known, or no longer has such options."""
         if self.suite is None:
             return None
-        return with_options(self.suite, tuple(f"cog.{key}={value}" for key, value in self.options.items()))[0].cog
+        try:
+            return with_options(self.suite, tuple(f"cog.{key}={value}" for key, value in self.options.items()))[0].cog
+        except ConfigError:
+            return None
 
     @property
     def title(self) -> str:

@@ -162,7 +162,7 @@ def draw_ranked(items: Sequence[Ranked], words: Words) -> "Figure":
 def _draw_stretch(axes: "Axes", items: list[Ranked], level: str | None, colour: str) -> None:
     first, last = items[0].rank - 0.5, items[-1].rank + 0.5
     axes.axvspan(first, last, color=colour, alpha=0.1 if level else 0.35, lw=0)
-    axes.axvline(first, color="white", lw=1)
+    axes.axvline(first, color="white", lw=0.4)
     axes.plot([item.rank for item in items], [item.value for item in items], color=colour, lw=1.6)
     if level:
         axes.text((first + last) / 2, 0.97, level, transform=axes.get_xaxis_transform(), ha="center", va="top")

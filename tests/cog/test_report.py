@@ -247,6 +247,13 @@ def test_an_unknown_suite_is_named_and_its_only_baseline_found() -> None:
     assert section.baseline == "b"
 
 
+def test_options_that_a_suite_no_longer_has_still_report(tmp_path: Path) -> None:
+    write_report([measured(identity("x", "L1", gone="1"), [1.0], "architecture")], tmp_path, similarities=similarities)
+    text = (tmp_path / "cog.md").read_text()
+    assert "protocol options: gone=1**" in text
+    assert "population std over 1 seed. Mean rank" in text
+
+
 def test_two_records_of_one_case_are_refused() -> None:
     with pytest.raises(ValueError, match="two records of cog/linear/x-L1"):
         sections([measured(identity("x", "L1"), [1.0], "architecture")] * 2, {})
