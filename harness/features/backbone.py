@@ -1,0 +1,24 @@
+"""What extraction asks of a backbone; those of the zoo are made so."""
+
+from typing import Protocol
+
+from PIL import Image
+from torch import Tensor
+
+
+class Backbone(Protocol):
+    """A frozen network in eval mode, with its own preprocessing and feature layer."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, for messages."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector."""
+
+    def preprocess(self, image: Image.Image, /) -> Tensor:
+        """Turn an RGB image into uint8 [3, S, S]. Called from several threads at once."""
+
+    def __call__(self, images: Tensor, /) -> Tensor:
+        """Turn uint8 [n, 3, S, S] on the network's device into floating-point features [n, dim], n at least 1."""

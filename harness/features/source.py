@@ -1,0 +1,92 @@
+"""Features of any model on any image set, for the fixture ``features`` and for notebooks."""
+
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.digest import Plain
+from harness.features.cached import features
+from harness.features.matrix import FeatureMatrix
+from harness.features.options import Options
+from harness.features.options import feature_key
+from harness.images import ImageSet
+from harness.store import Store
+from harness.zoo.models import Models
+from harness.zoo.spec import ModelSpec
+from harness.zoo.spec import identity
+from harness.zoo.spec import with_resize
+from harness.zoo.weights import fetch
+from harness.zoo.weights import weights_digest
+
+if TYPE_CHECKING:
+    from harness.zoo.backbone import Backbone
+
+
+@dataclass
+class FeatureSource:
+    """Where cases get their features from.
+
+    Attributes:
+        models: The models file.
+        store: Where features are kept.
+        weights_dir: Where weights lie.
+        options: How to extract; its device is a device of torch, see `torch_device`.
+        download: Fetch missing weights rather than fail for them.
+    """
+
+    models: Models
+    store: Store
+    weights_dir: Path
+    options: Options = field(default_factory=Options)
+    download: bool = False
+
+    def __call__(
+        self, model: str, images: ImageSet, *, resize: int | None = None, drop_unreadable: bool = False
+    ) -> FeatureMatrix:
+        """Return the features of ``model`` on ``images``, extracted where the store does not have them.
+
+        Args:
+            model: A name from the models file.
+            images: The image set; its order is that of the rows.
+            resize: Shortest side before the crop, in place of the entry's.
+            drop_unreadable: Leave out images that cannot be decoded, rather than fail.
+
+        Raises:
+            ConfigError: there is no such model, or ``resize`` does not suit it.
+            MissingInput: weights or images are not here.
+            CorruptInput: weights or images are damaged.
+        """
+        spec = self.spec(model, resize)
+        options = replace(self.options, unreadable="drop" if drop_unreadable else "fail")
+        return features(self.store, images, self.key(model, images, resize=resize), lambda: self._load(spec), options)
+
+    def key(self, model: str, images: ImageSet, *, resize: int | None = None) -> dict[str, Plain]:
+        """Return the key under which the features are kept.
+
+        Raises:
+            MissingInput: the weights are not here, so that their digest is not known.
+        """
+        spec = self.spec(model, resize)
+        if self.download:
+            fetch(spec, self.weights_dir)
+        return feature_key(identity(spec), weights_digest(spec, self.weights_dir), images.digest, self.options)
+
+    def spec(self, model: str, resize: int | None = None) -> ModelSpec:
+        """Return the entry of a model."""
+        return with_resize(self.models.find(model), resize)
+
+    def _load(self, spec: ModelSpec) -> "Backbone":
+        from harness.zoo.backbone import load_backbone
+
+        return load_backbone(spec, self.weights_dir, self.options.device, offline=not self.download)
+
+
+def torch_device(device: str) -> str:
+    """Return the device of torch that ``auto`` stands for: a GPU where there is one. Others stay as they are."""
+    if device != "auto":
+        return device
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
