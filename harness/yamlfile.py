@@ -98,13 +98,19 @@ def _lines(
             yield from _lines(value, (*location, key.value), path, above)
 
 
-def validate(model_class: type[Model], source: Path | YamlDocument | Mapping[str, object], name: str = "data") -> Model:
+def validate(
+    model_class: type[Model],
+    source: Path | YamlDocument | Mapping[str, object],
+    name: str = "data",
+    context: Mapping[str, object] | None = None,
+) -> Model:
     """Return ``source`` as a pydantic model.
 
     Args:
         model_class: what the content has to be.
         source: a YAML file, one already read, or plain values.
         name: what messages call plain values, for example ``--protocol``.
+        context: what the model's validators may ask for, such as the folder that paths are relative to.
 
     Raises:
         ConfigError: one message with a line for each fault: file, line, field, what is expected and the nearest
@@ -117,7 +123,7 @@ def validate(model_class: type[Model], source: Path | YamlDocument | Mapping[str
     else:
         document = YamlDocument(Path(name), source)
     try:
-        return model_class.model_validate(document.content)
+        return model_class.model_validate(document.content, context=context)
     except ValidationError as error:
         faults = error.errors(include_url=False)
         raise ConfigError("\n".join(_describe(fault, document, model_class) for fault in faults)) from error
