@@ -13,7 +13,6 @@ import platformdirs
 from harness.errors import ConfigError
 from harness.errors import nearest
 from harness.store import Overwrite
-from harness.store import Store
 
 CACHE_VARIABLE = "HARNESS_CACHE"
 
@@ -52,10 +51,6 @@ class Settings:
     def weights_dir(self) -> Path:
         """Where fetched weights lie."""
         return self.cache_dir / "weights"
-
-    def store(self) -> Store:
-        """Open the store of this run."""
-        return Store(self.cache_dir / "store", run_started=self.run_started)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,10 @@ from harness.yamlfile import validate
 _STRICT = ConfigDict(frozen=True, extra="forbid")
 
 
+LEVEL_OPTIONS = ("lcs", "count", "instance_edges", "leaf_first", "exclusions", "measure", "vectors", "seen")
+"""The options of `CogProtocol` that say how levels are derived."""
+
+
 class CogProtocol(BaseModel):
     """The protocol of ImageNet-CoG (Sariyildiz et al., ICCV 2021, sections 3 and 4, and its reference code)."""
 
@@ -58,12 +62,21 @@ class CogProtocol(BaseModel):
     leaf_first: bool = True
     exclusions: Literal["all", "certain", "none"] = "all"
     measure: str = "lin"
+    vectors: str | None = None
+    """File of word or description vectors, for ``measure=cosine``."""
+    seen: str | None = None
+    """Which of the universe's lists of seen concepts levels are ranked against; None: its default."""
     levels: Literal["published", "derived"] = "published"
+    """``published``: the universe's canonical levels where it has them; else as derived by the options above."""
 
     @model_validator(mode="after")
-    def _ranges(self) -> "CogProtocol":
+    def _consistent(self) -> "CogProtocol":
         if self.lr_min > self.lr_max or self.wd_min > self.wd_max:
             raise ValueError("lr_min must not exceed lr_max, nor wd_min wd_max")
+        default = type(self).model_fields
+        moved = [name for name in LEVEL_OPTIONS if getattr(self, name) != default[name].default]
+        if self.levels == "published" and moved:
+            raise ValueError(f"{', '.join(moved)} cannot move published levels: say levels=derived too")
         return self
 
 
@@ -112,9 +125,11 @@ def with_options(suite: Suite, assignments: tuple[str, ...]) -> tuple[Suite, dic
     Raises:
         ConfigError: an unknown key, an ambiguous one, or a value that the protocol does not admit.
     """
-    changed = suite
+    overrides: dict[str, dict[str, Any]] = {}
     for assignment in assignments:
-        changed = _with_option(changed, assignment)
+        section, key, value = _parsed(suite, assignment)
+        overrides.setdefault(section, {})[key] = value
+    changed = suite.model_copy(update={name: _overridden(suite, name, values) for name, values in overrides.items()})
     return changed, {name: _changes(getattr(suite, name), getattr(changed, name)) for name in _sections(suite)}
 
 
@@ -122,20 +137,23 @@ def _sections(suite: Suite) -> list[str]:
     return [name for name in type(suite).model_fields if isinstance(getattr(suite, name), BaseModel)]
 
 
-def _with_option(suite: Suite, assignment: str) -> Suite:
+def _parsed(suite: Suite, assignment: str) -> tuple[str, str, Any]:
     path, separator, text = assignment.partition("=")
     if not separator:
         raise ConfigError(f"--protocol {assignment}: expected KEY=VALUE, for example trials=30")
     section, key = _locate(suite, path.strip())
-    protocol: BaseModel = getattr(suite, section)
+    if get_origin(type(getattr(suite, section)).model_fields[key].annotation) is tuple:
+        return section, key, [yaml.safe_load(part) for part in text.split(",") if part.strip()]
     try:
-        value = yaml.safe_load(text)
+        return section, key, yaml.safe_load(text)
     except yaml.YAMLError:
-        value = text
-    if get_origin(type(protocol).model_fields[key].annotation) is tuple:
-        value = [yaml.safe_load(part) for part in text.split(",") if part.strip()]
-    values: dict[str, Any] = {**protocol.model_dump(), key: value}
-    return suite.model_copy(update={section: validate(type(protocol), values, f"--protocol {assignment}")})
+        return section, key, text
+
+
+def _overridden(suite: Suite, section: str, values: dict[str, Any]) -> BaseModel:
+    protocol: BaseModel = getattr(suite, section)
+    given = " ".join(f"{key}={_as_text(value)}" for key, value in values.items())
+    return validate(type(protocol), {**protocol.model_dump(), **values}, f"--protocol {given}")
 
 
 def _locate(suite: Suite, path: str) -> tuple[str, str]:

@@ -6,22 +6,24 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.digest import digest_of
 from harness.errors import MissingInput
+from harness.store import Key
 from harness.store import Overwrite
 from harness.store import Store
 from harness.store import StoreWarning
 from harness.store import _describe
 from harness.store import differences
 
-KEY = {"weights": "abc", "protocol": {"trials": 3}}
+KEY: Key = {"weights": "abc", "protocol": {"trials": 3}}
 
 
-def write(text: str):
+def write(text: str) -> Callable[[Path], None]:
     def build(folder: Path) -> None:
         (folder / "value.txt").write_text(text)
 
@@ -48,7 +50,7 @@ def leftovers(store: Store) -> list[Path]:
 def test_an_entry_is_built_once_and_found_again_by_another_process(store: Store) -> None:
     first = store.get("probe", KEY, write("a"))
     assert read(first) == "a"
-    assert Store(store.root).get("probe", dict(reversed(KEY.items())), never) == first
+    assert Store(store.root).get("probe", {name: KEY[name] for name in reversed(list(KEY))}, never) == first
     assert store.find("probe", {**KEY, "weights": "other"}) is None
     assert store.find("features", KEY) is None
 
@@ -170,7 +172,7 @@ def test_keys_lists_what_is_there_and_passes_over_what_is_damaged(store: Store) 
 
 
 def test_differences_name_the_fields_by_path() -> None:
-    theirs = {"weights": "abc", "protocol": {"trials": 30, "seeds": [1]}}
+    theirs: Key = {"weights": "abc", "protocol": {"trials": 30, "seeds": [1]}}
     assert differences(KEY, theirs) == {"protocol.trials": (3, 30), "protocol.seeds": (None, [1])}
     assert differences(KEY, json.loads(json.dumps(KEY))) == {}
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
@@ -63,12 +64,13 @@ def write_report(
         ValueError: two records are of the same case.
     """
     found = sections(records, shipped_suites() if suites is None else suites)
-    by_section = [tables(section) for section in found]
+    by_section = [tables(section) if section.measured else tables(section)[:1] for section in found]
     every = [table for some in by_section for table in some]
     written = [reports_dir / f"cog.{suffix}" for suffix in ("csv", "tex", "md")]
     text = _HEAD.format(count=sum(len(section.records) for section in found))
     for section, some in zip(found, by_section, strict=True):
-        drawn = drawings(section, similarities(section.protocol) if section.protocol else None)
+        ranking = similarities(section.protocol) if section.protocol and section.measured else None
+        drawn = drawings(section, ranking)
         links, paths = _save(section, drawn, reports_dir / "figures")
         written += paths
         text += "\n".join(["", _heading(section), *map(to_markdown, some), *_remarks(section), *links])
@@ -86,11 +88,17 @@ def shipped_suites() -> dict[str, Suite]:
 
 
 def summary_lines(records: Iterable[Record], suites: Mapping[str, Suite] | None = None) -> list[str]:
-    """Return the first table of each section, the linear probe where it was run, as lines for the end of a run."""
+    """Return the first table of each section, the linear probe where it was run, as lines for the end of a run.
+
+    Models without any value are left out: the run has said why they were skipped.
+    """
     lines = []
     for section in sections(records, shipped_suites() if suites is None else suites):
+        if not section.measured:
+            continue
         first, *others = tables(section)
-        lines += to_terminal(first).splitlines()
+        rows = tuple(row for row in first.rows if any(cell.value is not None for cell in row.cells))
+        lines += to_terminal(replace(first, rows=rows)).splitlines()
         lines += ["The few-shot tables are in cog.md of the reports folder." if others else "", ""]
     return lines
 
@@ -101,6 +109,8 @@ def _heading(section: Section) -> str:
 
 
 def _remarks(section: Section) -> list[str]:
+    if not section.measured:
+        return ["Nothing is measured yet.\n"]
     if not section.linear_places or measured_baseline(section):
         return []
     missing = f"{section.baseline} has no measured linear probe" if section.baseline else "no model is the baseline"

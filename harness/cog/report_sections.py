@@ -63,6 +63,11 @@ class Section:
 
         return tuple(sorted(self.groups, key=position))
 
+    @property
+    def measured(self) -> bool:
+        """Whether any case of the section is measured."""
+        return any(record.measured for record in self.records.values())
+
     @cached_property
     def places(self) -> tuple[Place, ...]:
         """All places with a record: seen classes first, then the levels; few shots before many, all images last."""

@@ -11,7 +11,6 @@ from pydantic import ConfigDict
 from pydantic import Field
 
 from harness.case import Case
-from harness.digest import Plain
 
 Status = Literal["passed", "failed", "skipped"]
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -144,10 +143,10 @@ class Outcome(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     metrics: dict[str, Metric] = {}
-    hyperparameters: list[dict[str, Plain]] = []
-    details: dict[str, Plain] = {}
+    hyperparameters: list[dict[str, Any]] = []
+    details: dict[str, Any] = {}
     warnings: list[str] = []
-    key: dict[str, Plain] = {}
+    key: dict[str, Any] = {}
     threads: int | None = None
     seeds: list[int] = []
     seconds: dict[str, float] = {}

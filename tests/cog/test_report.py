@@ -271,7 +271,7 @@ def test_summary_is_the_linear_table_of_each_section() -> None:
     lines = summary_lines(small_set())
     assert lines[0].startswith("ImageNet-CoG linear probe, mini suite")
     assert lines[3].split() == ["efficientnet-lite0", "70.1", "69.1", "68.1", "1.00"]
-    assert "n/a (no weights): s-DINO, s-SwAV" in lines
+    assert not any("s-SwAV" in line for line in lines), "the run has said why it was skipped"
     assert sum(line.startswith("ImageNet-CoG") for line in lines) == 2
 
 

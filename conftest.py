@@ -1,0 +1,3 @@
+"""Registers the harness with pytest."""
+
+pytest_plugins = ["harness.plugin"]

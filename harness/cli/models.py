@@ -1,0 +1,53 @@
+"""``harness validate`` and ``harness fetch``: the models file and the weights it names."""
+
+import argparse
+import sys
+
+from harness.cli.common import Commands
+from harness.cli.common import add_command
+from harness.cli.common import add_settings
+from harness.cli.common import session_of
+from harness.errors import HarnessError
+from harness.errors import MissingInput
+from harness.zoo.weights import fetch
+from harness.zoo.weights import verify
+
+
+def add_commands(commands: Commands) -> None:
+    """Declare the commands."""
+    parser = add_command(commands, "validate", _validate, "check the models file, the suite and weights that are here")
+    add_settings(parser, "models_file", "cache_dir", "suite", "protocol", "universe")
+    parser = add_command(commands, "fetch", _fetch, "bring the weights of models into the cache, checked")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="names from the models file")
+    add_settings(parser, "models_file", "cache_dir")
+
+
+def _validate(options: argparse.Namespace) -> int:
+    session = session_of(options)
+    weights_dir = session.settings.weights_dir
+    wrong = 0
+    for name, spec in session.models.items():
+        try:
+            path = verify(spec, weights_dir)
+            state = "ok" if path else "ok (random weights)"
+        except MissingInput as missing:
+            state = f"not here: {missing}"
+        except HarnessError as error:
+            state, wrong = f"WRONG: {error}", wrong + 1
+        print(f"{name}: {state}")
+    return 1 if wrong else 0
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    session = session_of(options)
+    specs = [session.models.find(name) for name in options.models]
+    for spec in specs:
+        path = fetch(spec, session.settings.weights_dir, progress=_show_progress if sys.stderr.isatty() else None)
+        print(f"{spec.name}: {path or 'random weights need no file'}")
+    return 0
+
+
+def _show_progress(done: int, total: int | None) -> None:
+    of = f" of {total / 1e6:.1f}" if total else ""
+    end = "\n" if done == total else "\r"
+    print(f"{done / 1e6:.1f}{of} MB", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,151 @@
+"""A case of ImageNet-CoG from features to an outcome: probes through the store."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.case import Case
+from harness.cog.cases import shots_of
+from harness.cog.concepts import ConceptLevels
+from harness.cog.outcome import Circumstances
+from harness.cog.outcome import read_outcome
+from harness.cog.outcome import write_score
+from harness.digest import Plain
+from harness.digest import digest_of
+from harness.features.matrix import FeatureMatrix
+from harness.features.source import FeatureSource
+from harness.images import ImageSet
+from harness.probe.journal import FileJournal
+from harness.probe.settings import ProbeSettings
+from harness.records.provenance import versions
+from harness.records.record import Outcome
+from harness.store import Overwrite
+from harness.suite import CogProtocol
+
+KIND = "probe"
+"""The kind of entry that probes are in the store."""
+
+COMPUTATION = 1
+"""Raised with every change of the probe that can move a result."""
+
+
+def evaluate(case: Case, levels: ConceptLevels, features: FeatureSource, overwrite: Overwrite) -> Outcome:
+    """Probe the features of a model on a split, with all training images or with a few of each class.
+
+    Args:
+        case: Model, split and, for the few-shot probe, shots.
+        levels: Concepts, images and protocol.
+        features: Where features come from, and the store that keeps the result.
+        overwrite: What to do where the store has the result.
+
+    Raises:
+        MissingInput: weights or images are not here; or nothing is cached and ``overwrite`` is ``only-cache``.
+        CorruptInput: weights or images are damaged.
+    """
+    key = probe_key(case, levels, features)
+    built: list[Path] = []
+
+    def build(folder: Path) -> None:
+        built.append(folder)
+        _probe(case, levels, features, folder)
+
+    entry = features.store.get(KIND, key, build, overwrite=overwrite, resumable=True)
+    outcome = read_outcome(entry)
+    outcome.key = key
+    outcome.cached = not built
+    outcome.digests["result"] = digest_of(key)
+    outcome.seconds["total"] = features.store.seconds(entry)
+    outcome.licence = features.spec(case.model).licence
+    if (similarity := levels.mean_similarity(case.tokens["split"])) is not None:
+        outcome.details["mean_similarity"] = similarity
+    return outcome
+
+
+def probe_key(case: Case, levels: ConceptLevels, features: FeatureSource) -> dict[str, Plain]:
+    """Return everything that can move the result of a case.
+
+    Raises:
+        MissingInput: weights or images are not here, so that their digests are not known.
+    """
+    protocol, split, shots = levels.protocol, levels.split(case.tokens["split"]), shots_of(case)
+    settings = asdict(probe_settings(protocol))
+    if shots is None:
+        del settings["fewshot_val"]
+    return {
+        "train": features.key(case.model, split.train, resize=protocol.resize),
+        "test": features.key(case.model, split.test, resize=protocol.resize),
+        "labels": digest_of([split.concepts, split.train_labels.tolist(), split.test_labels.tolist()]),
+        "unreadable": protocol.unreadable,
+        "shots": shots,
+        "seeds": protocol.seeds,
+        "settings": settings,
+        "device": features.options.device_type,
+        "threads": features.options.threads if features.options.device_type == "cpu" else None,
+        "libraries": {name: version for name, version in versions().items() if name in {"numpy", "optuna", "torch"}},
+        "computation": COMPUTATION,
+    }
+
+
+def probe_settings(protocol: CogProtocol) -> ProbeSettings:
+    """Return the part of a protocol that the probe follows."""
+    return ProbeSettings(
+        epochs=protocol.epochs,
+        batch_size=protocol.batch_size,
+        momentum=protocol.momentum,
+        trials=protocol.trials,
+        lr_range=(protocol.lr_min, protocol.lr_max),
+        wd_range=(protocol.wd_min, protocol.wd_max),
+        val_fraction=protocol.val_fraction,
+        schedule=protocol.schedule,
+        tpe=protocol.tpe,
+        precision=protocol.precision,
+        fewshot_val=protocol.fewshot_val,
+        l2_normalize=protocol.l2_normalize,
+    )
+
+
+def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: Path) -> None:
+    from harness.probe import few_shot_probe
+    from harness.probe import linear_probe
+    from harness.probe import threads
+
+    protocol, split, shots = levels.protocol, levels.split(case.tokens["split"]), shots_of(case)
+    options = features.options
+    began = time.perf_counter()
+    train, test = (
+        features(case.model, images, resize=protocol.resize, drop_unreadable=protocol.unreadable == "drop")
+        for images in (split.train, split.test)
+    )
+    extracted = time.perf_counter()
+    data = (train.features, _kept(split.train_labels, split.train, train))
+    held_out = (test.features, _kept(split.test_labels, split.test, test))
+    journal = FileJournal(folder / "journal.jsonl")
+    settings = probe_settings(protocol)
+    with threads(options.threads):
+        if shots is None:
+            score = linear_probe(
+                *data, *held_out, seeds=protocol.seeds, settings=settings, device=options.device, journal=journal
+            )
+        else:
+            score = few_shot_probe(
+                *data,
+                *held_out,
+                shots=shots,
+                seeds=protocol.seeds,
+                settings=settings,
+                device=options.device,
+                journal=journal,
+            )
+    seconds = {"features": extracted - began, "probe": time.perf_counter() - extracted}
+    write_score(folder, score, split, train, test, Circumstances(options.device, options.threads, seconds))
+
+
+def _kept(labels: npt.NDArray[np.int64], images: ImageSet, matrix: FeatureMatrix) -> npt.NDArray[np.int64]:
+    """Return the labels of the images that have features, in the order of the rows."""
+    if not matrix.unreadable:
+        return labels
+    lost = {image.id for image in matrix.unreadable}
+    return labels[[identity not in lost for identity in images.ids]]

@@ -1,0 +1,41 @@
+"""One pytest case for each case of a benchmark; those that cannot run are skipped with the reason."""
+
+import pytest
+
+from harness.case import Case
+from harness.plugin.options import SESSION
+from harness.session import BENCHMARKS
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrise a test that takes ``case``: marked with its benchmark, named ``test_<protocol>``."""
+    if "case" not in metafunc.fixturenames:
+        return
+    markers = [mark.name for mark in metafunc.definition.iter_markers() if mark.name in BENCHMARKS]
+    if len(markers) != 1:
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid} takes 'case', so it needs one benchmark marker ({', '.join(BENCHMARKS)})"
+        )
+    protocol = metafunc.function.__name__.removeprefix("test_")
+    cases = [case for case in metafunc.config.stash[SESSION].cases(markers[0]) if case.protocol == protocol]
+    metafunc.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what misses data or weights, without running its fixtures. Last, so that only selected cases are asked."""
+    session = config.stash[SESSION]
+    for item in items:
+        case = case_of(item)
+        if case is None:
+            continue
+        item.user_properties.append(("case", case.id))
+        if reason := session.reason_to_skip(case):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """Return the case of a benchmark item, None for any other test."""
+    parameters = getattr(item, "callspec", None)
+    case = parameters.params.get("case") if parameters else None
+    return case if isinstance(case, Case) else None

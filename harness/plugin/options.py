@@ -1,0 +1,61 @@
+"""Options on pytest's command line and in its ini file."""
+
+import time
+from typing import Any
+
+import pytest
+
+from harness.errors import ConfigError
+from harness.session import BENCHMARKS
+from harness.session import Session
+from harness.settings import OPTIONS
+from harness.settings import Option
+from harness.settings import settings_from
+
+SESSION = pytest.StashKey[Session]()
+_STARTED = "harness_run_started"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare every option of the harness, and an ini setting for each."""
+    group = parser.getgroup("harness", "generalization harness")
+    for option in OPTIONS:
+        destination = f"harness_{option.name}"
+        if option.switch:
+            group.addoption(option.flag, action="store_true", dest=destination, help=option.help)
+        else:
+            action = "append" if option.repeated else "store"
+            group.addoption(option.flag, action=action, dest=destination, metavar=option.metavar, help=option.help)
+        kind = "bool" if option.switch else "args" if option.repeated else "string"
+        parser.addini(destination, f"ini setting of {option.flag}", type=kind, default=None)  # type: ignore[arg-type]  # one of pytest's literals
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read options, suite and models file, and refuse what is wrong in them before any worker starts."""
+    for marker, meaning in BENCHMARKS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
+    workerinput: dict[str, Any] = getattr(config, "workerinput", {})
+    started = workerinput.get(_STARTED, time.time())
+    try:
+        config.stash[SESSION] = Session(settings_from(lambda option: _value(config, option), run_started=started))
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(_SendToWorkers(started), "harness-send-to-workers")
+
+
+class _SendToWorkers:
+    """Registered only where xdist is active, since pytest refuses hooks it does not know."""
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker when the run began."""
+        node.workerinput[_STARTED] = self._started
+
+
+def _value(config: pytest.Config, option: Option) -> Any:
+    destination = f"harness_{option.name}"
+    given = config.getoption(destination)
+    return given or config.getini(destination)

@@ -1,0 +1,38 @@
+"""The end of a run: what was skipped and why, in a few lines, and the reports."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pytest
+
+from harness.plugin.options import SESSION
+
+_Terminal = pytest.TerminalReporter
+
+
+def pytest_terminal_summary(terminalreporter: _Terminal, config: pytest.Config) -> None:
+    """Fold skips, write the reports and show their tables. Called on the controller only."""
+    stats = terminalreporter.stats
+    reports = [report for name in ("passed", "failed", "skipped", "error") for report in stats.get(name, [])]
+    if not any(_is_case(report) for report in reports):
+        return
+    for line in folded_skips(report for report in stats.get("skipped", []) if _is_case(report)):
+        terminalreporter.write_line(line, yellow=True)
+    session = config.stash[SESSION]
+    terminalreporter.write_line("")
+    for line in session.summary():
+        terminalreporter.write_line(line)
+    report, *_ = [path for path in session.write_reports() if path.suffix == ".md"]
+    terminalreporter.write_line(f"report: {report}")
+
+
+def folded_skips(reports: Iterable[pytest.TestReport]) -> list[str]:
+    """Return one line for each reason, with the number of cases it stopped."""
+    counts: dict[str, int] = defaultdict(int)
+    for report in reports:
+        counts[str(report.longrepr[2]).removeprefix("Skipped: ")] += 1  # type: ignore[index]  # a skip's is a tuple
+    return [f"skipped {count} cases: {reason}" for reason, count in counts.items()]
+
+
+def _is_case(report: pytest.TestReport) -> bool:
+    return any(name == "case" for name, _ in report.user_properties)
