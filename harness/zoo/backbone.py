@@ -11,7 +11,6 @@ from torch import nn
 
 from harness.errors import ConfigError
 from harness.errors import CorruptInput
-from harness.errors import HarnessError
 from harness.zoo.architectures import build_network
 from harness.zoo.checkpoint import read_checkpoint
 from harness.zoo.preprocess import preprocess
@@ -21,6 +20,7 @@ from harness.zoo.spec import ModelSpec
 from harness.zoo.spec import with_resize
 from harness.zoo.surgery import CheckpointReport
 from harness.zoo.surgery import load_checkpoint
+from harness.zoo.weights import naming
 from harness.zoo.weights import verify
 
 
@@ -96,7 +96,7 @@ class Backbone:
                 f"{self.name}: features have {dim} dimensions, but feature.dim is {self.spec.feature.dim}"
             )
         if not features.isfinite().all():
-            raise CorruptInput(f"{self.name}: the features of a black image are not finite: the weights are damaged")
+            raise CorruptInput("the features of a black image are not finite: the weights are damaged")
         return dim
 
 
@@ -136,13 +136,10 @@ def load_backbone(
     """
     spec = with_resize(spec, resize)
     path = verify(spec, weights_dir)
-    try:
-        seed = spec.weights.seed if isinstance(spec.weights, RandomWeights) else 0
+    seed = spec.weights.seed if isinstance(spec.weights, RandomWeights) else 0
+    with naming(spec.name):
         network = build_network(spec.architecture, seed, offline=offline)
         report = None
         if path is not None:
             report = load_checkpoint(network, read_checkpoint(path, spec.surgery.inert), spec.surgery)
         return Backbone(spec, network, torch.device(device), report)
-    except HarnessError as fault:
-        message = str(fault)
-        raise type(fault)(message if message.startswith(spec.name) else f"{spec.name}: {message}") from fault

@@ -6,6 +6,8 @@ a file names is called.
 """
 
 import pickle
+from _compat_pickle import IMPORT_MAPPING
+from _compat_pickle import NAME_MAPPING
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import IO
@@ -141,7 +143,7 @@ class InertUnpickler(pickle.Unpickler):
         return self._storages(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        """Look a name up in the table; make a stand-in for any other."""
+        """Look a name up in the table; make a stand-in for any other, under its name in Python 3."""
         if module in {"torch", "torch.cuda"}:
             if name.endswith("Storage") and name.removesuffix("Storage") in DTYPES:
                 return DTYPES[name.removesuffix("Storage")]
@@ -152,13 +154,15 @@ class InertUnpickler(pickle.Unpickler):
         known = _KNOWN.get((module, name))
         if known is not None:
             return known
-        origin = f"{module}.{name}"
+        origin = ".".join(NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name)))
         self.foreign.add(origin)
         return type(name, (Inert,), {"origin": origin})
 
 
 _KNOWN: dict[tuple[str, str], object] = {
     ("collections", "OrderedDict"): OrderedDict,
+    ("__builtin__", "set"): set,
+    ("builtins", "set"): set,
     ("torch", "Size"): tuple,
     ("torch._utils", "_rebuild_tensor"): _RebuildTensor(),
     ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),

@@ -1,5 +1,6 @@
 """Where a network and its weights come from, as an entry of ``models.yaml`` says it. Imports no torch."""
 
+import re
 from typing import Annotated
 from typing import Literal
 from typing import TypeAlias
@@ -20,10 +21,21 @@ def _inside(path: str) -> str:
     return path
 
 
+def _like(pattern: str, words: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"expected {words}")
+        return text
+
+    return AfterValidator(check)
+
+
 RelativePath = Annotated[str, AfterValidator(_inside)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
-Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-Repository = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+Address = Annotated[str, _like(r"https?://[^/\s]+/\S+", "an http:// or https:// address of a file")]
+Sha256 = Annotated[str, _like(r"[0-9a-f]{8,64}", "8 to 64 lower-case hex digits")]
+Commit = Annotated[str, _like(r"[0-9a-f]{40}", "the 40 hex digits of a commit")]
+Repository = Annotated[str, _like(r"[\w.-]+/[\w.-]+", "owner/name")]
+Factory = Annotated[str, _like(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "package.module:factory")]
 
 
 class Strict(BaseModel):
@@ -72,7 +84,7 @@ class ImportArchitecture(Strict):
     """A function of the user's own, ``package.module:factory``, that returns a ``torch.nn.Module``."""
 
     source: Literal["import"]
-    factory: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
+    factory: Factory
     kwargs: dict[str, JsonValue] = {}
 
 
@@ -90,7 +102,7 @@ class UrlWeights(Strict):
     """
 
     source: Literal["url"]
-    url: Annotated[str, Field(pattern=r"^https?://[^/\s]+/\S+$")]
+    url: Address
     file: RelativePath = ""
     sha256: Sha256 | None = None
     member: RelativePath | None = None
@@ -123,7 +135,7 @@ class PackageWeights(Strict):
     """A file inside an installed Python package; ``distribution`` is what pip calls the package."""
 
     source: Literal["package"]
-    package: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+    package: Annotated[str, _like(r"[A-Za-z_]\w*", "the name a package is imported by")]
     file: RelativePath
     distribution: str | None = None
     sha256: Sha256 | None = None
@@ -136,4 +148,5 @@ class RandomWeights(Strict):
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 
 
-Weights: TypeAlias = UrlWeights | FileWeights | PackageWeights | RandomWeights
+StoredWeights: TypeAlias = UrlWeights | FileWeights | PackageWeights
+Weights: TypeAlias = StoredWeights | RandomWeights

@@ -4,13 +4,17 @@ import importlib.util
 import json
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from harness.digest import file_digest
+from harness.errors import ConfigError
 from harness.errors import CorruptInput
+from harness.errors import HarnessError
 from harness.errors import MissingInput
 from harness.files import flush
 from harness.files import write_atomic
@@ -21,11 +25,21 @@ from harness.zoo.download import forget
 from harness.zoo.sources import FileWeights
 from harness.zoo.sources import PackageWeights
 from harness.zoo.sources import RandomWeights
+from harness.zoo.sources import StoredWeights
 from harness.zoo.sources import UrlWeights
 from harness.zoo.spec import ModelSpec
 
 LOCK_FILE = "weights.lock.json"
 """In the weights folder: digest, size and URL of every fetched file. Commit a copy to fix what is not published."""
+
+
+@contextmanager
+def naming(model: str) -> Iterator[None]:
+    """Put the name of a model in front of the message of any error that is meant for the user."""
+    try:
+        yield
+    except HarnessError as fault:
+        raise type(fault)(f"{model}: {fault}") from fault
 
 
 def locate(spec: ModelSpec, weights_dir: Path) -> Path | None:
@@ -34,31 +48,10 @@ def locate(spec: ModelSpec, weights_dir: Path) -> Path | None:
     Raises:
         MissingInput: it is not there; the message names the file wanted and how to get it.
     """
-    return None if isinstance(spec.weights, RandomWeights) else _existing(spec, weights_dir)
-
-
-def _existing(spec: ModelSpec, weights_dir: Path) -> Path:
-    path, advice = _place(spec, weights_dir)
-    if not path.is_file():
-        raise MissingInput(f"{spec.name}: no weights at {path}. {advice}")
-    return path
-
-
-def _place(spec: ModelSpec, weights_dir: Path) -> tuple[Path, str]:
-    weights = spec.weights
-    if isinstance(weights, PackageWeights):
-        found = importlib.util.find_spec(weights.package)
-        folders = (found and found.submodule_search_locations) or [f"site-packages/{weights.package}"]
-        return Path(folders[0]) / weights.file, f"Run: pip install {weights.distribution or weights.package}"
-    if isinstance(weights, FileWeights):
-        return weights_dir / Path(weights.path).expanduser(), "Put the file there, or correct weights.path of the entry"
-    if not isinstance(weights, UrlWeights):
-        raise TypeError(f"{spec.name}: weights of source {weights.source} are no file")
-    if weights.manual:
-        member = f" (take {weights.member} out of the archive)" if weights.member else ""
-        return weights_dir / weights.target, f"Download them by hand from {weights.url}{member} and put them there"
-    advice = f"Run: harness fetch {spec.name} (it downloads {weights.url}), or put the file there yourself"
-    return weights_dir / weights.target, advice
+    if isinstance(spec.weights, RandomWeights):
+        return None
+    with naming(spec.name):
+        return _existing(spec.weights, weights_dir, spec.name)
 
 
 def weights_digest(spec: ModelSpec, weights_dir: Path) -> str:
@@ -67,8 +60,10 @@ def weights_digest(spec: ModelSpec, weights_dir: Path) -> str:
     Raises:
         MissingInput: the file is not there.
     """
-    weights = spec.weights
-    return f"random:{weights.seed}" if isinstance(weights, RandomWeights) else file_digest(_existing(spec, weights_dir))
+    if isinstance(spec.weights, RandomWeights):
+        return f"random:{spec.weights.seed}"
+    with naming(spec.name):
+        return file_digest(_existing(spec.weights, weights_dir, spec.name))
 
 
 def verify(spec: ModelSpec, weights_dir: Path) -> Path | None:
@@ -78,10 +73,34 @@ def verify(spec: ModelSpec, weights_dir: Path) -> Path | None:
         MissingInput: the file is not there.
         CorruptInput: the digest is another one. The file stays where it is.
     """
-    path = locate(spec, weights_dir)
-    if path is not None:
-        _check(spec, path, weights_dir)
+    if isinstance(spec.weights, RandomWeights):
+        return None
+    with naming(spec.name):
+        path = _existing(spec.weights, weights_dir, spec.name)
+        _check(spec.weights, path, weights_dir)
+        return path
+
+
+def _existing(weights: StoredWeights, weights_dir: Path, model: str) -> Path:
+    path, advice = _place(weights, weights_dir, model)
+    if not path.is_file():
+        raise MissingInput(f"no weights at {path}. {advice}")
     return path
+
+
+def _place(weights: StoredWeights, weights_dir: Path, model: str) -> tuple[Path, str]:
+    """Return the path that the file has to have, and what to do where it is missing."""
+    if isinstance(weights, PackageWeights):
+        found = importlib.util.find_spec(weights.package)
+        folders = (found and found.submodule_search_locations) or [f"site-packages/{weights.package}"]
+        return Path(folders[0]) / weights.file, f"Run: pip install {weights.distribution or weights.package}"
+    if isinstance(weights, FileWeights):
+        return weights_dir / Path(weights.path).expanduser(), "Put the file there, or correct weights.path of the entry"
+    path = weights_dir / weights.target
+    if weights.manual:
+        member = f" (take {weights.member} out of the archive)" if weights.member else ""
+        return path, f"Download them by hand from {weights.url}{member} and put them there"
+    return path, f"Run: harness fetch {model} (it downloads {weights.url}), or put the file there yourself"
 
 
 def fetch(
@@ -97,39 +116,39 @@ def fetch(
         MissingInput: the weights cannot be had: offline, a manual download, a server that refuses.
         CorruptInput: what came, or what was there, is not the weights wanted.
     """
-    if offline or not isinstance(spec.weights, UrlWeights):
-        return verify(spec, weights_dir)
     weights = spec.weights
+    if offline or not isinstance(weights, UrlWeights):
+        return verify(spec, weights_dir)
     path = weights_dir / weights.target
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f"{path.name}.lock")):
+    with naming(spec.name), FileLock(path.with_name(f"{path.name}.lock")):
         if path.is_file():
             try:
-                return _admit(spec, path, weights_dir)
+                return _admit(weights, path, weights_dir)
             except CorruptInput as fault:
                 aside = _set_aside(path, path)
                 if weights.manual:
                     raise CorruptInput(f"{fault}. It was set aside as {aside.name}") from fault
         if weights.manual:
-            return locate(spec, weights_dir)
-        return _download(spec, weights, path, weights_dir, progress)
+            return _existing(weights, weights_dir, spec.name)
+        return _download(weights, path, weights_dir, progress)
 
 
-def _download(spec: ModelSpec, weights: UrlWeights, path: Path, weights_dir: Path, progress: Progress | None) -> Path:
+def _download(weights: UrlWeights, path: Path, weights_dir: Path, progress: Progress | None) -> Path:
     part = path.with_name(f"{path.name}.part")
     arrived = path.with_name(f"{path.name}.member") if weights.member else part
     try:
         download(weights.url, part, progress)
         if weights.member:
             _take_out(part, weights.member, arrived)
-        _admit(spec, arrived, weights_dir)
+        _admit(weights, arrived, weights_dir)
     except MissingInput as fault:
-        raise MissingInput(f"{spec.name}: {fault}. Put the file at {path} by hand if you have it") from fault
+        raise MissingInput(f"{fault}. Put the file at {path} by hand if you have it") from fault
     except CorruptInput as fault:
         refused = arrived if arrived.exists() else part
         aside = f"; what came is set aside as {_set_aside(refused, path).name}" if refused.exists() else ""
         forget(part)
-        raise CorruptInput(f"{spec.name}: {fault}{aside}") from fault
+        raise CorruptInput(f"{fault}{aside}") from fault
     flush(arrived)
     arrived.replace(path)
     flush(path.parent)
@@ -148,32 +167,28 @@ def _take_out(archive_path: Path, member: str, target_path: Path) -> None:
         raise CorruptInput(f"{archive_path} is no intact zip archive: {error}") from error
 
 
-def _admit(spec: ModelSpec, path: Path, weights_dir: Path) -> Path:
+def _admit(weights: UrlWeights, path: Path, weights_dir: Path) -> Path:
     """Check a file in the weights folder, note its digest in the lock file, and return it."""
     recognise(path)
-    _check(spec, path, weights_dir)
-    if isinstance(spec.weights, UrlWeights):
-        entry = {"sha256": file_digest(path), "bytes": path.stat().st_size, "url": spec.weights.url}
-        lock_path = weights_dir / LOCK_FILE
-        with FileLock(weights_dir / f"{LOCK_FILE}.lock"):
-            known = _read_lock(lock_path)
-            if known.get(spec.weights.target) != entry:
-                known[spec.weights.target] = entry
-                write_atomic(lock_path, json.dumps(known, indent=2, sort_keys=True) + "\n")
+    _check(weights, path, weights_dir)
+    entry = {"sha256": file_digest(path), "bytes": path.stat().st_size, "url": weights.url}
+    lock_path = weights_dir / LOCK_FILE
+    with FileLock(weights_dir / f"{LOCK_FILE}.lock"):
+        known = _read_lock(lock_path)
+        if known.get(weights.target) != entry:
+            known[weights.target] = entry
+            write_atomic(lock_path, json.dumps(known, indent=2, sort_keys=True) + "\n")
     return path
 
 
-def _check(spec: ModelSpec, path: Path, weights_dir: Path) -> None:
-    if isinstance(spec.weights, RandomWeights):
-        return
-    expected, source = spec.weights.sha256, "the entry"
-    if expected is None and isinstance(spec.weights, UrlWeights):
-        expected = _read_lock(weights_dir / LOCK_FILE).get(spec.weights.target, {}).get("sha256")
+def _check(weights: StoredWeights, path: Path, weights_dir: Path) -> None:
+    expected, source = weights.sha256, "the entry"
+    if expected is None and isinstance(weights, UrlWeights):
+        expected = _read_lock(weights_dir / LOCK_FILE).get(weights.target, {}).get("sha256")
         source = f"{LOCK_FILE}, from an earlier fetch,"
     if expected is not None and not (found := file_digest(path)).startswith(expected):
         raise CorruptInput(
-            f"{spec.name}: {path} has sha256 {found}, but {source} says {expected}: "
-            "the file is damaged, or it is another file"
+            f"{path} has sha256 {found}, but {source} says {expected}: the file is damaged, or it is another file"
         )
 
 
@@ -183,9 +198,9 @@ def _read_lock(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise CorruptInput(f"{path} is not valid JSON: {error}") from error
+        raise ConfigError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(content, dict):
-        raise CorruptInput(f"{path}: expected a JSON object of files")
+        raise ConfigError(f"{path}: expected a JSON object of files")
     return content
 
 
