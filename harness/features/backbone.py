@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+import torch
 from PIL import Image
 from torch import Tensor
 
@@ -20,5 +21,8 @@ class Backbone(Protocol):
     def preprocess(self, image: Image.Image, /) -> Tensor:
         """Turn an RGB image into uint8 [3, S, S]. Called from several threads at once."""
 
-    def __call__(self, images: Tensor, /) -> Tensor:
-        """Turn uint8 [n, 3, S, S] on the network's device into floating-point features [n, dim], n at least 1."""
+    def __call__(self, batch: Tensor, /, autocast: torch.dtype | None = None) -> Tensor:
+        """Turn uint8 [n, 3, S, S] on the CPU, n at least 1, into floating-point features [n, dim] on any device.
+
+        With ``autocast`` the heavy operations have that element type, else everything is float32.
+        """

@@ -19,7 +19,7 @@ from harness.features.decoding import decoded
 from harness.features.decoding import default_workers
 from harness.features.matrix import describe
 from harness.features.network import Network
-from harness.features.network import steady
+from harness.features.network import torch_threads
 from harness.features.options import Options
 from harness.features.rows import RowWriter
 from harness.images import ImageSet
@@ -39,10 +39,10 @@ def extract(images: ImageSet, backbone: Backbone, folder: Path, key: Mapping[str
         OSError: the disk is full.
     """
     network = Network(backbone, options)
-    with RowWriter(folder, len(images), backbone.dim, key) as writer, steady(options.threads):
+    with RowWriter(folder, len(images), backbone.dim, key) as writer, torch_threads(options.threads):
         error = _settle_precision(network, images, backbone, options)
         resumed_at, began = writer.done, time.perf_counter()
-        with closing(_inputs(images, backbone, options, resumed_at)) as batches:
+        with closing(_inputs(images, backbone, options, range(resumed_at, len(images)))) as batches:
             for batch, inputs in batches:
                 features = _checked(network, backbone, _stacked(inputs))
                 writer.append(batch.stop, features, [image for image in inputs if isinstance(image, Unreadable)])
@@ -69,17 +69,15 @@ def _settle_precision(network: Network, images: ImageSet, backbone: Backbone, op
     """Try a precision below float32 on the first batch, on a resumed run too: all rows must have the same precision."""
     if options.precision == "float32":
         return None
-    with closing(_inputs(images, backbone, options, 0)) as batches:
+    with closing(_inputs(images, backbone, options, range(len(images))[: options.batch])) as batches:
         first = _stacked(next(batches, (range(0), []))[1])
     return None if first is None else network.reduce(getattr(torch, options.precision), first)
 
 
 def _inputs(
-    images: ImageSet, backbone: Backbone, options: Options, start: int
+    images: ImageSet, backbone: Backbone, options: Options, positions: range
 ) -> Generator[tuple[range, Inputs], None, None]:
-    batches = (
-        range(first, min(first + options.batch, len(images))) for first in range(start, len(images), options.batch)
-    )
+    batches = (positions[start : start + options.batch] for start in range(0, len(positions), options.batch))
     return decoded(images, backbone.preprocess, batches, options.workers or default_workers())
 
 

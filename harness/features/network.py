@@ -1,5 +1,6 @@
-"""The network's side of extraction: device, precision, threads and what fits into memory."""
+"""The network's side of extraction: precision, threads and what fits into memory."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,26 +29,26 @@ class Network:
         self.batch = options.batch
         self.dtype: torch.dtype | None = None
         self._backbone = backbone
-        self._device = torch.device(options.device)
 
     @property
     def precision(self) -> str:
         """The precision in use, by name."""
         return str(self.dtype or torch.float32).removeprefix("torch.")
 
-    def reduce(self, dtype: torch.dtype, images: Tensor) -> float:
+    def reduce(self, dtype: torch.dtype, images: Tensor) -> float | None:
         """Go over to autocast in ``dtype`` if the features of these images stay within `TOLERANCE`.
 
         Returns:
-            The greatest relative distance of a feature vector from the one in float32.
+            The greatest relative distance of a feature vector from the one in float32; None where it is not finite.
         """
         exact = self(images)
         self.dtype = dtype
-        distance = np.linalg.norm(self(images) - exact, axis=1) / np.linalg.norm(exact, axis=1).clip(1e-12)
+        distances = np.linalg.norm(self(images) - exact, axis=1) / np.linalg.norm(exact, axis=1).clip(1e-12)
+        greatest = float(distances.max())
         # Comparing this way round, NaN is not within the tolerance.
-        if not distance.max() <= TOLERANCE:
+        if not greatest <= TOLERANCE:
             self.dtype = None
-        return float(distance.max())
+        return greatest if math.isfinite(greatest) else None
 
     def __call__(self, images: Tensor) -> npt.NDArray[np.float32]:
         """Return the features float32 [n, dim] of inputs uint8 [n, 3, S, S].
@@ -78,25 +79,19 @@ class Network:
     def _fitting(self, images: Tensor) -> Tensor | None:
         """Run one step; None where it does not fit into memory."""
         try:
-            return self._forward(images)
+            return self._backbone(images, autocast=self.dtype).float().cpu()
         except torch.OutOfMemoryError:
             if len(images) == 1:
                 raise
             return None
 
-    def _forward(self, images: Tensor) -> Tensor:
-        inputs = images.to(self._device, memory_format=torch.channels_last)
-        with torch.inference_mode(), torch.autocast(self._device.type, self.dtype, enabled=self.dtype is not None):
-            return self._backbone(inputs).float().cpu()
-
 
 @contextmanager
-def steady(threads: int) -> Iterator[None]:
-    """Fix what moves the last bits of torch's results, for the duration: threads, TF32, choice of algorithms."""
+def torch_threads(threads: int) -> Iterator[None]:
+    """Give torch this number of threads for the duration."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
-            yield
+        yield
     finally:
         torch.set_num_threads(before)

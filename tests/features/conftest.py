@@ -36,11 +36,12 @@ class FakeBackbone:
         resized = image.resize((40, 40), Image.Resampling.BICUBIC)
         return torch.from_numpy(np.array(resized)).permute(2, 0, 1)
 
-    def __call__(self, images: Tensor) -> Tensor:
-        assert images.dtype == torch.uint8
-        self.batches.append(len(images))
+    def __call__(self, batch: Tensor, autocast: torch.dtype | None = None) -> Tensor:
+        assert batch.dtype == torch.uint8
+        self.batches.append(len(batch))
         self.threads.add(torch.get_num_threads())
-        return cast("Tensor", self.network(images.float() / 255))
+        with torch.inference_mode(), torch.autocast("cpu", autocast, enabled=autocast is not None):
+            return cast("Tensor", self.network(batch.float() / 255))
 
 
 @pytest.fixture

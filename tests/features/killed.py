@@ -33,11 +33,12 @@ class Means:
     def preprocess(self, image: Image.Image) -> Tensor:
         return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
-    def __call__(self, images: Tensor) -> Tensor:
+    def __call__(self, batch: Tensor, autocast: torch.dtype | None = None) -> Tensor:
+        assert autocast is None
         with self.log.open("a") as log:
-            log.write(f"{images.float().mean()}\n")
+            log.write(f"{batch.float().mean()}\n")
         time.sleep(self.seconds)
-        return images.float().mean((2, 3))
+        return batch.float().mean((2, 3))
 
 
 def main(root: Path, log: Path, seconds: float) -> None:

@@ -29,10 +29,9 @@ Key = dict[str, Any]
 
 def plain_loop(images: EncodedImages, backbone: Any) -> npt.NDArray[np.float32]:
     rows = []
-    with torch.no_grad():
-        for index in range(len(images)):
-            (image,) = images.decode([index])
-            rows.append(backbone(backbone.preprocess(image)[None]))
+    for index in range(len(images)):
+        (image,) = images.decode([index])
+        rows.append(backbone(backbone.preprocess(image)[None]))
     found: npt.NDArray[np.float32] = torch.cat(rows).numpy()
     return found
 
@@ -103,10 +102,10 @@ def test_the_batch_is_halved_until_it_fits(
     run = type(backbone).__call__
     memory = 5
 
-    def limited(self: Any, images: Tensor) -> Any:
-        if len(images) > memory:
+    def limited(self: Any, batch: Tensor, autocast: torch.dtype | None = None) -> Any:
+        if len(batch) > memory:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return run(self, images)
+        return run(self, batch, autocast)
 
     monkeypatch.setattr(type(backbone), "__call__", limited)
     backbone.batches.clear()
@@ -139,6 +138,14 @@ def test_reduced_precision_is_not_used_beyond_the_tolerance(
     full, reduced = extracted(), extracted(precision="bfloat16")
     assert reduced.about["precision"] == "float32"
     assert reduced.about["precision_error"] > 1e-2  # type: ignore[operator] # a plain value, here a float
+    assert np.array_equal(reduced.features, full.features)
+
+
+def test_reduced_precision_that_overflows_is_not_used(extracted: Callable[..., FeatureMatrix], backbone: Any) -> None:
+    with torch.no_grad():
+        backbone.network[4].weight *= 1e6
+    full, reduced = extracted(), extracted(precision="float16")
+    assert (reduced.about["precision"], reduced.about["precision_error"]) == ("float32", None)
     assert np.array_equal(reduced.features, full.features)
 
 
