@@ -144,7 +144,7 @@ class LevelRule(BaseModel):
     model_config = _STRICT
 
     number: int = Field(default=5, ge=1)
-    size: int = Field(ge=2)
+    size: int = Field(ge=1)
     published: File | None = None
     """The canonical levels: columns ``level`` (empty between levels) and ``wnid``, and if known ``similarity`` and
     ``nearest_seen``."""
