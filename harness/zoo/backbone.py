@@ -92,9 +92,7 @@ class Backbone:
         features = self(torch.zeros(1, 3, size, size, dtype=torch.uint8))
         dim = features.shape[1]
         if self.spec.feature.dim not in {None, dim}:
-            raise ConfigError(
-                f"{self.name}: features have {dim} dimensions, but feature.dim is {self.spec.feature.dim}"
-            )
+            raise ConfigError(f"features have {dim} dimensions, but feature.dim is {self.spec.feature.dim}")
         if not features.isfinite().all():
             raise CorruptInput("the features of a black image are not finite: the weights are damaged")
         return dim

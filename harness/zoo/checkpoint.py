@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file
+
 from harness.errors import CorruptInput
 from harness.errors import HarnessError
 from harness.zoo.containers import READERS
@@ -49,11 +52,9 @@ def read_checkpoint(path: Path, inert: Sequence[str] = ()) -> Checkpoint:
     kind = recognise(path)
     try:
         if kind is Kind.SAFETENSORS:
-            from safetensors.torch import load_file
-
             return Checkpoint(path, kind, "safetensors", load_file(path), ())
-        content, foreign = _weights_only(path) if kind in {Kind.ZIP, Kind.STREAM} else (None, True)
-        if not foreign:
+        content, refused = _weights_only(path) if kind in {Kind.ZIP, Kind.STREAM} else (None, True)
+        if not refused:
             dropped: list[str] = []
             return Checkpoint(path, kind, "torch weights_only", plain(content, dropped), tuple(dropped))
         return _read_inert(path, kind, READERS[kind](path), inert)
@@ -65,8 +66,6 @@ def read_checkpoint(path: Path, inert: Sequence[str] = ()) -> Checkpoint:
 
 def _weights_only(path: Path) -> tuple[object, bool]:
     """Return what torch's own safe loader finds, and whether it refused the file for what it holds."""
-    import torch
-
     try:
         return torch.load(path, map_location="cpu", weights_only=True), False
     except pickle.UnpicklingError:

@@ -58,8 +58,8 @@ def _collect(module: object, prefix: str, tensors: dict[str, object]) -> None:
 def _read_zip(archive: zipfile.ZipFile) -> Unpickled:
     main = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
     root = main.removesuffix("data.pkl")
-    if f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") != b"little":
-        raise pickle.UnpicklingError("tensor data is big-endian")
+    if f"{root}byteorder" in archive.namelist():
+        _expect_little_endian(archive.read(f"{root}byteorder") == b"little")
     storages: dict[str, Tensor] = {}
 
     def storage(pid: Any) -> Tensor:
@@ -90,8 +90,8 @@ def read_stream(path: Path) -> Unpickled:
         return storages[key] if view is None else storages[key][view[1] : view[1] + view[2]]
 
     with path.open("rb") as file:
-        for _magic_protocol_system in range(3):
-            InertUnpickler(file).load()
+        _magic, _protocol, system = (InertUnpickler(file).load() for _ in range(3))
+        _expect_little_endian(system["little_endian"])
         unpickler = InertUnpickler(file, storage)
         content = unpickler.load()
         for key in InertUnpickler(file).load():
@@ -103,6 +103,7 @@ def read_stream(path: Path) -> Unpickled:
 def read_tar(path: Path) -> Unpickled:
     """Read a file that ``torch.save`` wrote before torch 0.1.10: a tar of sys_info, storages, tensors and pickle."""
     with tarfile.open(path, "r:") as archive:
+        _expect_little_endian(InertUnpickler(_member(archive, "sys_info")).load()["little_endian"])
         objects = _tar_storages(_member(archive, "storages"), path.stat().st_size)
         objects |= _tar_tensors(_member(archive, "tensors"), objects)
         unpickler = InertUnpickler(_member(archive, "pickle"), lambda pid: objects[int(pid)])
@@ -137,6 +138,11 @@ def _tar_tensors(file: IO[bytes], storages: Mapping[int, Tensor]) -> dict[int, T
         size, stride, offset = numbers[:dimensions], numbers[dimensions:-1], numbers[-1]
         tensors[key] = storages[storage_key].as_strided(size, stride, offset)
     return tensors
+
+
+def _expect_little_endian(little: object) -> None:
+    if little is not True:
+        raise pickle.UnpicklingError("tensor data is big-endian")
 
 
 def _empty(count: int, dtype: object, limit: int) -> Tensor:

@@ -40,13 +40,13 @@ def recognise(path: Path) -> Kind:
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if head.startswith(b"PK\x03\x04"):
-        return _recognise_zip(path)
+        return _recognise_zip(path, _names_in_zip(path))
     if head[0:1] == b"\x80" and _STREAM_MAGIC in head[:32]:
         return Kind.STREAM
     if _is_safetensors(head, path.stat().st_size):
         return Kind.SAFETENSORS
-    if not head.startswith(tuple(_COMPRESSED)) and tarfile.is_tarfile(path):
-        return _recognise_tar(path)
+    if not head.startswith(tuple(_COMPRESSED)) and (names := _names_in_tar(path)) is not None:
+        return _recognise_tar(path, names)
     raise CorruptInput(f"{path} holds no weights: it is {_describe(head)}")
 
 
@@ -79,24 +79,32 @@ def _describe(head: bytes) -> str:
     return f"of no known format (it begins with {head[:16]!r})"
 
 
-def _recognise_zip(path: Path) -> Kind:
+def _names_in_zip(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except zipfile.BadZipFile as error:
+            return archive.namelist()
+    except Exception as error:  # a damaged table of contents raises errors of many kinds
         raise CorruptInput(f"{path} is a damaged or truncated zip file: {error}") from error
+
+
+def _recognise_zip(path: Path, names: list[str]) -> Kind:
     if not any(re.fullmatch(r"[^/]+/data\.pkl", name) for name in names):
         raise CorruptInput(f"{path} is a zip archive of other files, not a checkpoint; it holds {_some(names)}")
     is_script = any(re.match(r"[^/]+/(constants\.pkl|code/)", name) for name in names)
     return Kind.SCRIPT if is_script else Kind.ZIP
 
 
-def _recognise_tar(path: Path) -> Kind:
+def _names_in_tar(path: Path) -> list[str] | None:
     try:
+        if not tarfile.is_tarfile(path):
+            return None
         with tarfile.open(path, "r:") as archive:
-            names = archive.getnames()
-    except tarfile.TarError as error:
+            return archive.getnames()
+    except Exception as error:  # a damaged header raises errors of many kinds
         raise CorruptInput(f"{path} is a damaged or truncated tar file: {error}") from error
+
+
+def _recognise_tar(path: Path, names: list[str]) -> Kind:
     if not {"pickle", "storages", "tensors"} <= set(names):
         raise CorruptInput(f"{path} is a tar archive of other files, not a checkpoint; it holds {_some(names)}")
     return Kind.TAR

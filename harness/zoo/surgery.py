@@ -116,7 +116,7 @@ def _state_dict(content: object, surgery: Surgery, where: str) -> dict[str, Tens
     items = node.items() if isinstance(node, Mapping) else ()
     tensors = {str(key): value for key, value in items if isinstance(value, Tensor)}
     if not tensors:
-        raise CorruptInput(f"{where}: no tensors at {surgery.sub_key or 'the root'!r}.{_sub_key_hint(node)}")
+        raise CorruptInput(f"{where}: no tensors at {surgery.sub_key or 'the root'}.{_sub_key_hint(node)}")
     return tensors
 
 

@@ -65,7 +65,7 @@ def test_an_optional_sub_key() -> None:
         (
             {"model": tensors("a", "b"), "ema": tensors("a"), "epoch": 3},
             {},
-            "w.pth: no tensors at 'the root'. Set surgery.sub_key to one of 'model' (2 tensors), 'ema' (1 tensors)",
+            "w.pth: no tensors at the root. Set surgery.sub_key to one of 'model' (2 tensors), 'ema' (1 tensors)",
         ),
         (
             tensors("module.backbone.w", "module.backbone.b", "module.head.w"),
