@@ -67,6 +67,14 @@ class Session:
         self.suite, self.options = with_options(load_suite(settings.suite), overrides)
         self.book = RecordBook(settings.reports_dir)
 
+    def check(self) -> None:
+        """Read universe and models file now, so that what is wrong in them is said before anything runs.
+
+        Raises:
+            ConfigError: one of them is not valid.
+        """
+        len(self.models)
+
     @cached_property
     def models(self) -> Models:
         """The entries of the models file, none of whose names makes ``-k`` ambiguous."""

@@ -37,9 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
     workerinput: dict[str, Any] = getattr(config, "workerinput", {})
     started = workerinput.get(_STARTED, time.time())
     try:
-        config.stash[SESSION] = Session(settings_from(lambda option: _value(config, option), run_started=started))
+        session = Session(settings_from(lambda option: _value(config, option), run_started=started))
+        session.check()
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
+    config.stash[SESSION] = session
     if config.pluginmanager.hasplugin("dsession"):
         config.pluginmanager.register(_SendToWorkers(started), "harness-send-to-workers")
 

@@ -50,6 +50,7 @@ class Recorder:
         Raises:
             NotRecordable: the value is no number, inside the case, where the traceback points to it.
         """
+        __tracebackhide__ = True  # the line of the case is what its author looks for
         if isinstance(what, Outcome):
             self.outcome = what
             for name, metric in what.metrics.items():

@@ -35,4 +35,5 @@ def folded_skips(reports: Iterable[pytest.TestReport]) -> list[str]:
 
 
 def _is_case(report: pytest.TestReport) -> bool:
-    return any(name == "case" for name, _ in report.user_properties)
+    # Reports of collection, which errors are among, have no properties.
+    return any(name == "case" for name, _ in getattr(report, "user_properties", ()))

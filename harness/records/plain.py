@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.digest import Plain
-from harness.errors import HarnessError
 
 
-class NotRecordable(HarnessError, TypeError):
-    """A value has no plain JSON form."""
+class NotRecordable(TypeError):
+    """A value has no plain JSON form: a mistake in the code of a case, so that its traceback is shown."""
 
 
 def to_plain(value: Any, name: str = "value") -> Plain:

@@ -1,0 +1,103 @@
+"""Collection: cases from the models file, skips with reasons, usage errors before anything runs. No torch needed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+NO_TORCH = """
+import sys
+def pytest_collection_finish(session):
+    heavy = sorted({"torch", "timm", "nltk", "optuna", "matplotlib", "sklearn"} & set(sys.modules))
+    print("heavy imports:", heavy)
+"""
+
+
+def test_cases_are_listed_by_model_split_and_protocol_without_torch(project: Project) -> None:
+    with (project.path / "conftest.py").open("a") as file:
+        file.write(NO_TORCH)
+    result = project.run("benchmarks", "--collect-only", "-q", "-p", "no:xdist")
+    names = [line.partition("::")[2] for line in result.outlines if "::" in line]
+    splits = ("seen", "L1", "L2")
+    assert names == [
+        *(f"test_linear[{model}-{split}]" for model in ("tiny-random", "tiny-absent") for split in splits),
+        *(f"test_fewshot[{model}-{split}-N002]" for model in ("tiny-random", "tiny-absent") for split in splits),
+    ]
+    result.stdout.fnmatch_lines("heavy imports: []")
+
+
+@pytest.mark.parametrize("workers", [["-n0"], ["-n2"], ["-p", "no:xdist"]], ids=["n0", "n2", "no-xdist"])
+def test_missing_weights_are_skipped_in_one_line_that_names_the_file(project: Project, workers: list[str]) -> None:
+    result = project.run("benchmarks", "-k", "absent", *workers)
+    result.assert_outcomes(skipped=6, deselected=0 if "-n2" in workers else 6)
+    weights = project.path / "cache" / "weights" / "absent.pth"
+    folded = [line for line in result.outlines if line.startswith("skipped ")]
+    advice = "Put the file there, or correct weights.path of the entry"
+    assert folded == [f"skipped 6 cases: tiny-absent: no weights at {weights}. {advice}"]
+    assert {record.status for record in project.records().values()} == {"skipped"}
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_missing_images_are_skipped_with_the_place_wanted(project: Project) -> None:
+    result = project.run("benchmarks", "-k", "random and L1", "--data-root", "elsewhere")
+    result.assert_outcomes(skipped=2, deselected=10)
+    result.stdout.fnmatch_lines("skipped 2 cases: no images at elsewhere*pictures: put them there*")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "minni"], "*--suite minni*Did you mean 'mini'*"),
+        (["--models", "none.yaml"], "*none.yaml*"),
+        (["--protocol", "trails=3"], "*--protocol trails*Did you mean 'trials'*"),
+        (["--overwrite", "alwais"], "*--overwrite alwais*Did you mean 'always'*"),
+        (["--device", "gpu"], "*--device gpu*"),
+        (["--universe", "minii"], "*minii*Did you mean 'mini'*"),
+    ],
+)
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_wrong_options_are_usage_errors(project: Project, arguments: list[str], message: str, workers: str) -> None:
+    result = project.run("benchmarks", workers, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("group: baseline", "gruop: baseline", "*models.yaml:4: unknown field *gruop*Did you mean 'group'*"),
+        ("  tiny-absent:", "  tiny-random:", "*models.yaml:11: key 'tiny-random' stands twice; first in line 3*"),
+        ("name: resnet18}", "nam: resnet18}", "*models.yaml:5*"),
+        ("tiny-absent", "tiny-L1", "*'tiny-L1' contains 'L1'*"),
+        ("size: 32", "size: small", "*models.yaml:8*size*"),
+    ],
+)
+def test_a_wrong_models_file_is_a_usage_error(project: Project, old: str, new: str, message: str) -> None:
+    path = project.path / "models.yaml"
+    path.write_text(path.read_text().replace(old, new, 1))
+    result = project.run("benchmarks", "-n2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(message)
+
+
+def test_a_test_that_takes_case_needs_its_benchmark(project: Project) -> None:
+    (project.path / "test_mine.py").write_text("def test_mine(case): pass\n")
+    result = project.run("test_mine.py")
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines("*takes 'case', so it needs one benchmark marker (cog)*")
+
+
+def test_fixtures_and_markers_are_documented(project: Project) -> None:
+    fixtures = project.run("--fixtures", "-p", "no:xdist")
+    fixtures.stdout.fnmatch_lines(["levels *", "*Cached WordNet levels*"])
+    project.run("--markers").stdout.fnmatch_lines("@pytest.mark.cog: ImageNet-CoG*")
+
+
+def test_the_suite_of_this_repository_is_collected_without_torch(pytester: pytest.Pytester) -> None:
+    root = Path(__file__).resolve().parents[2]
+    code = "import sys, pytest; pytest.main(['-q', '--collect-only', '--suite', 'paper', 'benchmarks']); "
+    code += "sys.exit(any(name in sys.modules for name in ('torch', 'timm', 'nltk', 'optuna', 'matplotlib')))"
+    result = pytester.run(sys.executable, "-c", f"import os; os.chdir({str(root)!r}); {code}")
+    assert result.ret == 0
