@@ -108,7 +108,7 @@ def compare_with_nltk(cache: Path, whole: float, sample: int) -> None:
     seen_names = [taxonomy.names[node] for node in seen]
     members = dict.fromkeys([*universe.image_counts(), *universe.seen_concepts()])
     concepts = [taxonomy.names[node] for node in taxonomy.nodes(members)]
-    with wordnet_reader(data.path("wordnet/wordnet-3.0-nouns.zip"), cache) as reader:
+    with wordnet_reader(data.path("wordnet/wordnet-3.0-nouns.zip")) as reader:
         ic = information(reader, concepts)  # NLTK keeps synsets and their ancestors from here on
         start = time.perf_counter()
         expected = reference(reader, names, seen_names, ic)

@@ -45,20 +45,11 @@ def find_candidates(universe: Universe, taxonomy: Taxonomy, options: LevelOption
     unseen = ~_among(taxonomy, concepts, gone)
     wanted = ~_among(taxonomy, concepts, taxonomy.below(taxonomy.nodes(universe.filters.drop_subtrees)))
     eligible = unseen & wanted if options.leaf_first else unseen & wanted & enough
-    leaf = (
-        np.ones_like(enough)
-        if universe.filters.inner_nodes
-        else _among(taxonomy, concepts, taxonomy.leaves(concepts[eligible]))
-    )
+    leaf = universe.filters.inner_nodes | _among(taxonomy, concepts, taxonomy.leaves(concepts[eligible]))
     kept = ~_among(taxonomy, concepts, taxonomy.nodes(excluded(universe, options)))
     left, passed = {"all": concepts.size}, np.ones_like(enough)
-    for name, mask in {
-        "images": enough,
-        "unseen": unseen,
-        "subtrees": wanted,
-        "leaves": leaf,
-        "exclusions": kept,
-    }.items():
+    steps = {"images": enough, "unseen": unseen, "subtrees": wanted, "leaves": leaf, "exclusions": kept}
+    for name, mask in steps.items():
         passed &= mask
         left[name] = int(passed.sum())
     return Candidates(np.sort(concepts[passed]), left)

@@ -10,6 +10,7 @@ from harness.errors import nearest
 from harness.wordnet.similarity import MEASURES
 from harness.wordnet.similarity import Count
 from harness.wordnet.similarity import Lcs
+from harness.wordnet.taxonomy import Taxonomy
 
 Exclusions = Literal["all", "certain", "none"]
 _WORDS = {"lcs": get_args(Lcs), "count": get_args(Count), "exclusions": get_args(Exclusions)}
@@ -47,6 +48,10 @@ class LevelOptions:
                 raise ConfigError(f"{name}={value}: expected one of {', '.join(words)}.{nearest(value, words)}")
         if (self.measure == "cosine") != (self.vectors is not None):
             raise ConfigError("a file of vectors goes with measure=cosine, and measure=cosine with a file of vectors")
+
+    def graph(self, taxonomy: Taxonomy) -> Taxonomy:
+        """Return the taxonomy over the edges that belong to the graph."""
+        return taxonomy if self.instance_edges else taxonomy.without_instance_edges()
 
 
 DEFAULT_OPTIONS = LevelOptions()

@@ -48,7 +48,7 @@ def nearest_concepts(
     Raises:
         ConfigError: there is no such concept, or it lies outside the universe's graph.
     """
-    taxonomy = taxonomy if options.instance_edges else taxonomy.without_instance_edges()
+    taxonomy = options.graph(taxonomy)
     others = np.unique(taxonomy.nodes(among))
     values = comparison(universe, taxonomy, others, options)(taxonomy.nodes([concept]))[0]
     order = np.argsort(-values.round(12), kind="stable")[:top]

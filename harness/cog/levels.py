@@ -92,7 +92,7 @@ def derive_levels(
     Raises:
         ConfigError: a list is faulty, or fewer concepts are left than the levels need.
     """
-    taxonomy = taxonomy if options.instance_edges else taxonomy.without_instance_edges()
+    taxonomy = options.graph(taxonomy)
     nodes = find_candidates(universe, taxonomy, options).nodes if members is None else taxonomy.nodes(members)
     starts = level_starts(len(nodes), universe.levels.number, universe.levels.size)
     ranked = rank_concepts(universe, taxonomy, nodes, options)
@@ -141,7 +141,7 @@ def _order(placed: Placed) -> tuple[float, str]:
 def comparison(universe: Universe, taxonomy: Taxonomy, b: Nodes, options: LevelOptions) -> Compare:
     """Prepare the comparison of any concepts with the concepts ``b``, by the options and in the universe's graph.
 
-    The taxonomy has to be without instance edges already, where the options say so.
+    The taxonomy is that of ``options.graph``.
     """
     if options.vectors is not None:
         return cosine_with(taxonomy, b, options.vectors)
@@ -176,7 +176,7 @@ def published_levels(universe: Universe, taxonomy: Taxonomy, options: LevelOptio
             for (wnid, cells), node in zip(table.items(), taxonomy.nodes(table), strict=True)
         ]
         return Levels(tuple(sorted(placed, key=_order)))
-    taxonomy = taxonomy if options.instance_edges else taxonomy.without_instance_edges()
+    taxonomy = options.graph(taxonomy)
     nodes = np.union1d(find_candidates(universe, taxonomy, options).nodes, taxonomy.nodes(table))
     ranked = rank_concepts(universe, taxonomy, nodes, options)
     return Levels(tuple(replace(placed, level=level_of.get(placed.wnid)) for placed in ranked))

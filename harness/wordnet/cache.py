@@ -38,7 +38,7 @@ def load_taxonomy(cache_dir: Path) -> Taxonomy:
         with FileLock(path.with_suffix(".lock")):
             found = _read(path)
             if found is None:
-                with wordnet_reader(archive, path.parent) as reader:
+                with wordnet_reader(archive) as reader:
                     found = read_taxonomy(reader)
                 write_atomic(path, _packed(found))
     return found

@@ -50,9 +50,8 @@ def ancestor_rows(n: int, child: IntArray, parent: IntArray) -> AncestorRows:
     order = np.argsort(child, kind="stable")
     parents = parent[order].astype(np.int64)
     start = np.searchsorted(child[order], np.arange(n + 1))
-    pairs: list[IntArray] = [
-        np.arange(n, dtype=np.int64) * (n + 1)
-    ]  # a pair (node, ancestor) is the number node * n + ancestor
+    # A pair of node and ancestor is the number node * n + ancestor, so that sorting orders pairs.
+    pairs: list[IntArray] = [np.arange(n, dtype=np.int64) * (n + 1)]
     while pairs[-1].size:
         node, at = np.divmod(pairs[-1], n)
         lengths = start[at + 1] - start[at]

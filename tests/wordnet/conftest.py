@@ -10,12 +10,10 @@ from harness.wordnet.source import read_taxonomy
 from harness.wordnet.source import wordnet_reader
 from harness.wordnet.taxonomy import Taxonomy
 
-ARCHIVE = data.path("wordnet/wordnet-3.0-nouns.zip")
-
 
 @pytest.fixture(scope="session")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with wordnet_reader(ARCHIVE, tmp_path_factory.mktemp("nltk")) as found:
+def reader() -> Iterator[Any]:
+    with wordnet_reader(data.path("wordnet/wordnet-3.0-nouns.zip")) as found:
         yield found
 
 

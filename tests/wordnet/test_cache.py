@@ -1,5 +1,6 @@
 """The arrays on disk: whole, damaged or absent, and what is left behind by reading WordNet."""
 
+import tempfile
 from contextlib import AbstractContextManager
 from contextlib import nullcontext
 from dataclasses import fields
@@ -21,8 +22,8 @@ def builds(taxonomy: Taxonomy, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Stand in for NLTK's reading, which takes seconds, and note each time it is asked for."""
     asked: list[Path] = []
 
-    def wordnet_reader(archive: Path, scratch: Path) -> AbstractContextManager[None]:
-        asked.append(scratch / archive.name)
+    def wordnet_reader(archive: Path) -> AbstractContextManager[None]:
+        asked.append(archive)
         return nullcontext()
 
     monkeypatch.setattr(cache, "wordnet_reader", wordnet_reader)
@@ -71,11 +72,12 @@ def test_a_truncated_file_is_built_anew(tmp_path: Path, builds: list[Path], size
     assert len(builds) == 2
 
 
-def test_reading_leaves_neither_files_nor_a_data_path(tmp_path: Path) -> None:
+def test_reading_leaves_neither_files_nor_a_data_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = list(nltk.data.path)
-    with wordnet_reader(data.path("wordnet/wordnet-3.0-nouns.zip"), tmp_path) as reader:
+    with wordnet_reader(data.path("wordnet/wordnet-3.0-nouns.zip")) as reader:
         assert reader.get_version() == "3.0"
         assert reader.synset_from_pos_and_offset("n", 2123159).name() == "tiger_cat.n.02"
-        assert nltk.data.path != before
+        assert nltk.data.path[0].startswith(str(tmp_path))
     assert nltk.data.path == before
     assert list(tmp_path.iterdir()) == []
