@@ -13,9 +13,12 @@ from harness.cog.level_options import LevelOptions
 from harness.cog.level_queries import concept_similarity
 from harness.cog.level_queries import nearest_concepts
 from harness.cog.level_queries import with_lists
+from harness.cog.levels import Levels
 from harness.cog.levels import agreement
 from harness.cog.levels import derive_levels
+from harness.cog.levels import published_concepts
 from harness.cog.levels import published_levels
+from harness.cog.universe import Universe
 from harness.cog.universe import load_universe
 from harness.errors import ConfigError
 from harness.files import write_atomic
@@ -73,20 +76,26 @@ def _levels(options: argparse.Namespace) -> int:
     own = with_lists(universe, **lists) if lists else universe
     readings = _readings(options, seen=named)
     taxonomy = load_taxonomy(settings_of(options).cache_dir)
-    published = own.levels.published is not None and not lists and not options.derive
-    if published and readings != LevelOptions():
+    canonical = own.levels.published is not None and not lists and not options.derive
+    if canonical and readings != LevelOptions():
         raise ConfigError("published levels do not follow other readings: add --derive")
-    levels = published_levels(own, taxonomy) if published else derive_levels(own, taxonomy, readings)
+    levels = published_levels(own, taxonomy) if canonical else derive_levels(own, taxonomy, readings)
     text = levels.to_csv(between=options.gaps)
     if options.out:
         write_atomic(options.out, text)
     else:
         sys.stdout.write(text)
     if options.derive and universe.levels.published and not lists:
-        agreeing = agreement(levels, universe)
-        total = universe.levels.number * universe.levels.size
-        print(f"{sum(agreeing.values())} of {total} concepts in their published level", file=sys.stderr)
+        published = [wnid for wnids in published_concepts(universe).values() for wnid in wnids]
+        _report_agreement("derived from scratch", levels, universe)
+        _report_agreement("given the published concepts", derive_levels(own, taxonomy, readings, published), universe)
     return 0
+
+
+def _report_agreement(how: str, levels: Levels, universe: Universe) -> None:
+    agreeing = sum(agreement(levels, universe).values())
+    total = universe.levels.number * universe.levels.size
+    print(f"{how}: {agreeing} of {total} concepts are in their published level", file=sys.stderr)
 
 
 def _similarity(options: argparse.Namespace) -> int:

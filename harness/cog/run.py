@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -108,9 +109,9 @@ def probe_settings(protocol: CogProtocol) -> ProbeSettings:
 
 
 def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: Path) -> None:
-    from harness.probe import few_shot_probe
-    from harness.probe import linear_probe
-    from harness.probe import threads
+    from harness.probe.chains import threads
+    from harness.probe.protocol import few_shot_probe
+    from harness.probe.protocol import linear_probe
 
     protocol, split, shots = levels.protocol, levels.split(case.tokens["split"]), shots_of(case)
     options = features.options
@@ -120,25 +121,16 @@ def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: P
         for images in (split.train, split.test)
     )
     extracted = time.perf_counter()
-    data = (train.features, _kept(split.train_labels, split.train, train))
-    held_out = (test.features, _kept(split.test_labels, split.test, test))
-    journal = FileJournal(folder / "journal.jsonl")
-    settings = probe_settings(protocol)
+    probe = linear_probe if shots is None else partial(few_shot_probe, shots=shots)
     with threads(options.threads):
-        if shots is None:
-            score = linear_probe(
-                *data, *held_out, seeds=protocol.seeds, settings=settings, device=options.device, journal=journal
-            )
-        else:
-            score = few_shot_probe(
-                *data,
-                *held_out,
-                shots=shots,
-                seeds=protocol.seeds,
-                settings=settings,
-                device=options.device,
-                journal=journal,
-            )
+        score = probe(
+            (train.features, _kept(split.train_labels, split.train, train)),
+            (test.features, _kept(split.test_labels, split.test, test)),
+            seeds=protocol.seeds,
+            settings=probe_settings(protocol),
+            device=options.device,
+            journal=FileJournal(folder / "journal.jsonl"),
+        )
     seconds = {"features": extracted - began, "probe": time.perf_counter() - extracted}
     write_score(folder, score, split, train, test, Circumstances(options.device, options.threads, seconds))
 
