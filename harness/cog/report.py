@@ -4,7 +4,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from harness.cog.report_figures import drawings
 from harness.cog.report_figures import measured_baseline
 from harness.cog.report_sections import Section
 from harness.cog.report_sections import sections
+from harness.cog.report_tables import measured_tables
 from harness.cog.report_tables import tables
 from harness.files import write_atomic
 from harness.records.record import Record
@@ -64,18 +64,17 @@ def write_report(
         ValueError: two records are of the same case.
     """
     found = sections(records, shipped_suites() if suites is None else suites)
-    by_section = [tables(section) if section.measured else tables(section)[:1] for section in found]
-    every = [table for some in by_section for table in some]
+    shown = [measured_tables(section) for section in found]
     written = [reports_dir / f"cog.{suffix}" for suffix in ("csv", "tex", "md")]
     text = _HEAD.format(count=sum(len(section.records) for section in found))
-    for section, some in zip(found, by_section, strict=True):
+    for section, some in zip(found, shown, strict=True):
         ranking = similarities(section.protocol) if section.protocol and section.measured else None
         drawn = drawings(section, ranking)
         links, paths = _save(section, drawn, reports_dir / "figures")
         written += paths
-        text += "\n".join(["", _heading(section), *map(to_markdown, some), *_remarks(section), *links])
-    write_atomic(written[0], to_csv(every))
-    write_atomic(written[1], "\n".join([LATEX_PREAMBLE, *map(to_latex, every)]))
+        text += "\n".join(["", _heading(section), *map(to_markdown, some), *links, *_remarks(section)])
+    write_atomic(written[0], to_csv([table for section in found for table in tables(section)]))
+    write_atomic(written[1], "\n".join([LATEX_PREAMBLE, *(to_latex(table) for some in shown for table in some)]))
     write_atomic(written[2], text)
     for stale in set((reports_dir / "figures").glob("cog-*.*")) - set(written):
         stale.unlink()
@@ -96,9 +95,8 @@ def summary_lines(records: Iterable[Record], suites: Mapping[str, Suite] | None 
     for section in sections(records, shipped_suites() if suites is None else suites):
         if not section.measured:
             continue
-        first, *others = tables(section)
-        rows = tuple(row for row in first.rows if any(cell.value is not None for cell in row.cells))
-        lines += to_terminal(replace(first, rows=rows)).splitlines()
+        first, *others = measured_tables(section)
+        lines += to_terminal(first).splitlines()
         lines += ["The few-shot tables are in cog.md of the reports folder." if others else "", ""]
     return lines
 
@@ -109,12 +107,15 @@ def _heading(section: Section) -> str:
 
 
 def _remarks(section: Section) -> list[str]:
-    if not section.measured:
-        return ["Nothing is measured yet.\n"]
-    if not section.linear_places or measured_baseline(section):
-        return []
-    missing = f"{section.baseline} has no measured linear probe" if section.baseline else "no model is the baseline"
-    return [f"No figure relative to the baseline: {escape_markdown(missing)}.\n"]
+    """Say what is not there: figures relative to a baseline without a value, and models without any."""
+    remarks = []
+    if section.measured and section.linear_places and not measured_baseline(section):
+        missing = f"{section.baseline} has no measured linear probe" if section.baseline else "no model is the baseline"
+        remarks.append(f"No figure relative to the baseline: {escape_markdown(missing)}.\n")
+    if section.unmeasured:
+        lines = [f"- {', '.join(models)}: n/a ({reason})" for reason, models in section.unmeasured.items()]
+        remarks.append("\n".join(["Not measured:\n", *map(escape_markdown, lines), ""]))
+    return remarks
 
 
 def _save(section: Section, drawn: Iterable[Drawing], folder: Path) -> tuple[list[str], list[Path]]:

@@ -69,6 +69,17 @@ class Section:
         return any(record.measured for record in self.records.values())
 
     @cached_property
+    def unmeasured(self) -> dict[str, list[str]]:
+        """The models without any measured case, by the reason."""
+        found: dict[str, list[str]] = {}
+        for model in self.models:
+            records = [record for (name, _), record in self.records.items() if name == model]
+            if not any(record.measured for record in records):
+                reasons = dict.fromkeys(_why_not(record).removeprefix(f"{model}: ") for record in records)
+                found.setdefault("; ".join(reasons), []).append(model)
+        return found
+
+    @cached_property
     def places(self) -> tuple[Place, ...]:
         """All places with a record: seen classes first, then the levels; few shots before many, all images last."""
         return tuple(sorted({place for _, place in self.records}, key=_position))

@@ -19,6 +19,13 @@ _WIDEST = 12
 """Columns that fit beside each other on a page."""
 
 
+def measured_tables(section: Section) -> list[Table]:
+    """Return the tables without the models that have no measured case in the whole section, if any are left."""
+    absent = {model for models in section.unmeasured.values() for model in models}
+    found = tables(section) if section.measured else []
+    return [replace(table, rows=tuple(row for row in table.rows if row.labels[0] not in absent)) for table in found]
+
+
 def tables(section: Section) -> list[Table]:
     """Return the linear table, then the few-shot tables of as many splits each as fit on a page."""
     found = [_table(section, LINEAR, section.linear_places)] if section.linear_places else []

@@ -226,7 +226,7 @@ def test_only_skips_still_make_a_report(tmp_path: Path) -> None:
     written = write_report(records, tmp_path)
     assert [path.name for path in written] == ["cog.csv", "cog.tex", "cog.md"]
     text = (tmp_path / "cog.md").read_text()
-    assert "n/a (no weights: put x there): s-DINO" in text
+    assert "- s-DINO: n/a (no weights: put x there)" in text
     assert "over 5 seeds, 30 trials each" in text
 
 
