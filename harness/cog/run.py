@@ -57,7 +57,7 @@ def evaluate(case: Case, levels: ConceptLevels, features: FeatureSource, overwri
     outcome = read_outcome(entry)
     outcome.key = key
     outcome.cached = not built
-    outcome.digests["result"] = digest_of(key)
+    outcome.digests |= {"result": digest_of(key), "weights": features.weights(case.model)}
     outcome.seconds["total"] = features.store.seconds(entry)
     outcome.licence = features.spec(case.model).licence
     if (similarity := levels.mean_similarity(case.tokens["split"])) is not None:

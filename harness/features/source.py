@@ -68,10 +68,18 @@ class FeatureSource:
         Raises:
             MissingInput: the weights are not here, so that their digest is not known.
         """
-        spec = self.spec(model, resize)
+        return feature_key(identity(self.spec(model, resize)), self.weights(model), images.digest, self.options)
+
+    def weights(self, model: str) -> str:
+        """Return the digest of a model's weights, fetched first where they are missing and may be.
+
+        Raises:
+            MissingInput: the weights are not here.
+        """
+        spec = self.spec(model)
         if self.download:
             fetch(spec, self.weights_dir)
-        return feature_key(identity(spec), weights_digest(spec, self.weights_dir), images.digest, self.options)
+        return weights_digest(spec, self.weights_dir)
 
     def spec(self, model: str, resize: int | None = None) -> ModelSpec:
         """Return the entry of a model."""

@@ -11,6 +11,7 @@ from PIL import ImageDraw
 
 from harness.records.book import RecordBook
 from harness.records.record import Record
+from harness.wordnet.cache import load_taxonomy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +60,8 @@ class Project:
     """The user's folder and how they run pytest in it."""
 
     pytester: pytest.Pytester
+    wordnet: Path
+    """A cache that has the arrays of WordNet, which take ten seconds to read."""
 
     @property
     def path(self) -> Path:
@@ -68,6 +71,11 @@ class Project:
     def run(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in a process of its own, as a user does."""
         return self.pytester.runpytest_subprocess(*arguments, timeout=180)
+
+    def fresh_cache(self, name: str = "other") -> tuple[str, str]:
+        """Return the option for a cache that holds nothing but WordNet."""
+        shutil.copytree(self.wordnet / "wordnet", self.path / name / "wordnet")
+        return "--cache-dir", name
 
     def records(self) -> dict[str, Record]:
         """Return the records by case id."""
@@ -89,8 +97,12 @@ def draw(path: Path, kind: int, stream: random.Random) -> None:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Project:
     """A folder with everything a run needs, and a cache of its own."""
+    wordnet = tmp_path_factory.getbasetemp().parent / "wordnet-for-projects"  # shared by workers, who lock it
+    load_taxonomy(wordnet)
     monkeypatch.setenv("HARNESS_CACHE", str(pytester.path / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     path = pytester.path
@@ -113,4 +125,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
         folder.mkdir(parents=True)
         for number in range(12):
             draw(folder / f"{number}.png", kind, stream)
-    return Project(pytester)
+    found = Project(pytester, wordnet)
+    found.fresh_cache("cache")
+    return found

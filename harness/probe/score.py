@@ -1,0 +1,111 @@
+"""What a probe finds, as plain values and numpy arrays. Imports no torch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One point of the hyper-parameter search.
+
+    Attributes:
+        number: position in its study, from 0.
+        lr: initial learning rate.
+        wd: weight decay.
+        val_top1: validation top-1 after the last epoch, percent; after a stop, that of the weights at the stop.
+        diverged: the loss became infinite or not a number, which stopped the run.
+    """
+
+    number: int
+    lr: float
+    wd: float
+    val_top1: float
+    diverged: bool
+
+
+@dataclass(frozen=True)
+class SeedScore:
+    """The probe of one seed: its search, its final run and that run's classifier.
+
+    Attributes:
+        seed: names the split, the draws and the study.
+        top1: test top-1 after the last epoch, percent.
+        top5: test top-5 after the last epoch, percent (all classes where there are fewer than five).
+        best: the trial whose learning rate and weight decay the final run used.
+        trials: all trials, by number.
+        n_train: training rows of each trial.
+        n_val: validation rows of each trial.
+        final_rows: int64 [n], rows of the training matrix the final run learnt from.
+        predictions: int32 [n_test, k], the k = min(5, classes) most likely classes, best first.
+        per_class: float64 [classes], test top-1 of each class in percent, NaN for a class without test images.
+        weight: float32 [classes, d], acts on features as the probe saw them (normalised if so set).
+        bias: float32 [classes].
+        train_loss: float64 [epochs], mean cross-entropy over each epoch of the final run, NaN from a stop on.
+        lr: float64 [epochs], learning rate of each epoch of the final run.
+        diverged: the final run was stopped by a loss that was not finite.
+        collapsed: the final run fell far below its validation score: see ``has_collapsed``.
+    """
+
+    seed: int
+    top1: float
+    top5: float
+    best: Trial
+    trials: tuple[Trial, ...]
+    n_train: int
+    n_val: int
+    final_rows: npt.NDArray[np.int64]
+    predictions: npt.NDArray[np.int32]
+    per_class: npt.NDArray[np.float64]
+    weight: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+    train_loss: npt.NDArray[np.float64]
+    lr: npt.NDArray[np.float64]
+    diverged: bool
+    collapsed: bool
+
+
+@dataclass(frozen=True)
+class ProbeScore:
+    """The probe of one feature matrix: one score per seed, in the order the seeds were given."""
+
+    seeds: tuple[SeedScore, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean test top-1 over the seeds, percent."""
+        return float(np.mean([score.top1 for score in self.seeds]))
+
+    @property
+    def std(self) -> float:
+        """Population standard deviation (ddof 0) of test top-1 over the seeds, as the reference prints it."""
+        return float(np.std([score.top1 for score in self.seeds]))
+
+    @property
+    def mean_top5(self) -> float:
+        """Mean test top-5 over the seeds, percent."""
+        return float(np.mean([score.top5 for score in self.seeds]))
+
+    @property
+    def std_top5(self) -> float:
+        """Population standard deviation (ddof 0) of test top-5 over the seeds."""
+        return float(np.std([score.top5 for score in self.seeds]))
+
+
+def has_collapsed(test_top1: float, val_top1: float, n_test: int, n_val: int) -> bool:
+    """Say whether a final run fell so far below its validation score that its learning rate must have failed.
+
+    Far below is less than half of it, by more than four standard errors of the difference. A learning rate that
+    works in a trial and not in the final run leaves a classifier near chance, far under half; a test set that is
+    only harder than the training images keeps most of the accuracy; four errors keep small sets from chance alarms.
+
+    Args:
+        test_top1: of the final run, percent.
+        val_top1: of the trial that gave its hyper-parameters, percent.
+        n_test: test images.
+        n_val: validation images.
+    """
+    test, val = test_top1 / 100, val_top1 / 100
+    error = (test * (1 - test) / n_test + val * (1 - val) / n_val) ** 0.5
+    return test < val / 2 and val - test > 4 * error
