@@ -1,5 +1,6 @@
 """Features of any model on any image set, for the fixture ``features`` and for notebooks."""
 
+import sys
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -23,6 +24,9 @@ from harness.zoo.weights import weights_digest
 if TYPE_CHECKING:
     from harness.zoo.backbone import Backbone
 
+_GPU_FILES = ("nvidia[0-9]*", "kfd", "dxg")
+"""Under /dev: NVIDIA's, AMD's, and those of Windows' subsystem for Linux."""
+
 
 @dataclass
 class FeatureSource:
@@ -41,6 +45,7 @@ class FeatureSource:
     weights_dir: Path
     options: Options = field(default_factory=Options)
     download: bool = False
+    _loaded: "tuple[ModelSpec, Backbone] | None" = field(default=None, init=False, repr=False)
 
     def __call__(
         self, model: str, images: ImageSet, *, resize: int | None = None, drop_unreadable: bool = False
@@ -86,15 +91,21 @@ class FeatureSource:
         return with_resize(self.models.find(model), resize)
 
     def _load(self, spec: ModelSpec) -> "Backbone":
+        """Return the backbone; the latest one is kept, since its image sets come one after the other."""
         from harness.zoo.backbone import load_backbone
 
-        return load_backbone(spec, self.weights_dir, self.options.device, offline=not self.download)
+        if self._loaded is None or self._loaded[0] != spec:
+            self._loaded = None  # two large networks need not fit beside each other
+            self._loaded = spec, load_backbone(spec, self.weights_dir, self.options.device, offline=not self.download)
+        return self._loaded[1]
 
 
 def torch_device(device: str) -> str:
     """Return the device of torch that ``auto`` stands for: a GPU where there is one. Others stay as they are."""
     if device != "auto":
         return device
+    if sys.platform == "linux" and not any(path for pattern in _GPU_FILES for path in Path("/dev").glob(pattern)):
+        return "cpu"  # a run whose results are all cached need not import torch to learn that
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

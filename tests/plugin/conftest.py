@@ -70,7 +70,8 @@ class Project:
 
     def run(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in a process of its own, as a user does."""
-        return self.pytester.runpytest_subprocess(*arguments, timeout=180)
+        # A plugin of this repository's tests that takes a second to import.
+        return self.pytester.runpytest_subprocess("-p", "no:hypothesispytest", *arguments, timeout=180)
 
     def fresh_cache(self, name: str = "other") -> tuple[str, str]:
         """Return the option for a cache that holds nothing but WordNet."""
