@@ -170,3 +170,23 @@ def test_two_readings_stand_side_by_side(project: Project) -> None:
     report = (project.path / "reports" / "cog.md").read_text()
     assert "protocol options: none" in report
     assert "protocol options: schedule=exact" in report
+
+
+def test_why_names_the_setting_that_differs(project: Project) -> None:
+    project.run("benchmarks", "-k", "random and L1 and linear", "-p", "no:xdist")
+
+    def why(*options: str) -> str:
+        given = ["--suite", "suite.yaml", "--data-root", ".", *options]
+        command = [sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())", "why"]
+        run = subprocess.run(
+            [*command, "tiny-random-L1", *given], cwd=project.path, capture_output=True, text=True, check=True
+        )
+        return run.stdout
+
+    cached = why()
+    assert "result: cached" in cached
+    assert "record    passed" in cached
+    changed = why("--protocol", "trials=4", "--protocol", "momentum=0.5")
+    assert "features of train: cached" in changed
+    assert "settings.momentum: 0.9 there, 0.5 now" in changed
+    assert "settings.trials: 3 there, 4 now" in changed
