@@ -31,18 +31,19 @@ def threads(count: int) -> Iterator[None]:
 def side_by_side(chains: Sequence[Chain[T]]) -> list[T]:
     """Run chains to their end on as many threads as torch has, and return their results in order.
 
-    Each worker takes the chain that waited longest as far as its next pause, so that all workers are busy until
-    fewer chains than workers are left. With at least as many chains as threads every chain computes on one thread:
-    what it computes then depends neither on the number of threads nor on its neighbours, and there are no
-    barriers between threads, which cost most on small problems and on busy machines.
+    Several workers each take the chain that waited longest as far as its next pause, so that all are busy until fewer
+    chains than workers are left; one worker finishes chain after chain. With at least as many chains as threads every
+    chain computes on one thread: what it computes then depends neither on the number of threads nor on its neighbours,
+    and there are no barriers between threads, which cost most on small problems and on busy machines.
     """
     total = torch.get_num_threads()
     workers = min(total, len(chains))
     results: dict[int, T] = {}
     waiting = deque(enumerate(chains))
     if workers == 1:
-        _work(waiting, results)
-        return list(results.values())
+        for item in waiting:
+            _work(deque([item]), results)
+        return [results[index] for index in range(len(chains))]
     each = partial(torch.set_num_threads, total // workers)
     with threads(total), ThreadPoolExecutor(workers, initializer=each) as pool:
         done = [pool.submit(_work, waiting, results) for _ in range(workers)]

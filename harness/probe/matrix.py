@@ -24,8 +24,8 @@ def load_matrix(
 ) -> torch.Tensor:
     """Copy features block by block onto the device.
 
-    Column d is 1, so that the bias is one more weight with the same update; further columns, up to a multiple of a
-    cache line, are 0 and keep every row aligned.
+    Column d is 1, so that the bias is one more weight with the same update; further columns, up to a whole number of
+    cache lines, are 0.
 
     Args:
         features: [n, d], any floating type; a memory-mapped array is read once.
@@ -35,13 +35,14 @@ def load_matrix(
         name: what messages call the matrix.
 
     Returns:
-        [n, padded_width(d)] of ``dtype`` on ``device``.
+        [n, D] of ``dtype`` on ``device``.
 
     Raises:
         CorruptInput: a value is infinite or not a number.
     """
     n, d = features.shape
-    matrix = empty((n, padded_width(d)), dtype, device)
+    line = _LINE // dtype.itemsize
+    matrix = empty((n, -(-(d + 1) // line) * line), dtype, device)
     matrix[:, d:] = 0
     matrix[:, d] = 1
     work = dtype if dtype == torch.float64 else torch.float32
@@ -53,11 +54,6 @@ def load_matrix(
             raise CorruptInput(f"{name}: row {start + int(finite.int().argmin())} holds a value that is not finite")
         matrix[start : start + len(block), :d] = torch.nn.functional.normalize(block) if l2_normalize else block
     return matrix
-
-
-def padded_width(d: int) -> int:
-    """Return the number of columns that hold d features, the constant and the padding."""
-    return -(-(d + 1) // 16) * 16
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
