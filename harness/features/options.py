@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version
 from typing import Literal
@@ -69,6 +70,7 @@ def feature_key(backbone: Mapping[str, Plain], weights: str, images: str, option
     }
 
 
+@cache
 def _version(name: str) -> str | None:
     try:
         return version(name)

@@ -40,9 +40,9 @@ class RecordBook:
         """
         case = record.case.case()
         known = None if record.measured else self.read(case)
+        if known is not None and record.status == "skipped" and (known.measured or known.reason == record.reason):
+            return
         if known is not None and known.measured:
-            if record.status == "skipped":
-                return
             attempt = Attempt(status=record.status, reason=record.reason or "", time=now())
             record = known.model_copy(update={"last_attempt": attempt})
         write_atomic(self.path(case), record.model_dump_json(indent=1) + "\n")

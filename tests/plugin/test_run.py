@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import torch  # noqa: F401 - these tests need it: they are left out where it is missing
+import torch
 
 from harness.store import Store
 from tests.plugin.conftest import Project
@@ -190,3 +190,43 @@ def test_why_names_the_setting_that_differs(project: Project) -> None:
     assert "features of train: cached" in changed
     assert "settings.momentum: 0.9 there, 0.5 now" in changed
     assert "settings.trials: 3 there, 4 now" in changed
+
+
+BAD_WEIGHTS = """
+  tiny-{name}:
+    group: architecture
+    architecture: {{source: torchvision, name: resnet18}}
+    weights: {{source: file, path: "{path}"{more}}}
+    surgery: {{keep: "{keep}"}}
+    feature: {{take: identity, module: fc}}
+    input: {{size: 32}}
+    training_data: none
+    licence: none
+"""
+
+
+class Payload:
+    """Would leave a file behind if it were called."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch executed",)
+
+
+def test_bad_weights_fail_their_case_with_one_message_each(project: Project) -> None:
+    (project.path / "page.pth").write_text("<!DOCTYPE html><html><title>Sign in</title></html>")
+    torch.save({"state_dict": Payload()}, project.path / "code.pth")
+    torch.save({"module.fc.weight": torch.zeros(2)}, project.path / "good.pth")
+    bad = [("page", "page.pth", "", ""), ("code", "code.pth", "", ""), ("prefix", "good.pth", "", "encoder.")]
+    bad.append(("checksum", "good.pth", ", sha256: '00000000'", ""))
+    with (project.path / "models.yaml").open("a") as file:
+        for name, path, more, keep in bad:
+            file.write(BAD_WEIGHTS.format(name=name, path=project.path / path, more=more, keep=keep))
+    chosen = "L1 and linear and (page or code or prefix or checksum)"
+    result = project.run("benchmarks", "-k", chosen, "-p", "no:xdist", "--tb=short")
+    result.assert_outcomes(failed=4, deselected=32)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines_random(
+        ["tiny-page: *HTML*", "tiny-code: *system*", "tiny-prefix: *encoder.*", "tiny-checksum: *sha256*00000000*"]
+    )
+    assert not (project.path / "executed").exists()
+    assert {record.status for record in project.records().values()} == {"failed"}
