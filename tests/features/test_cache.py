@@ -36,7 +36,7 @@ def test_the_key_names_everything_that_can_move_a_feature(monkeypatch: pytest.Mo
     ]
     monkeypatch.setattr(options_module, "COMPUTATION", 2)
     keys.append(key())
-    monkeypatch.setattr(options_module, "version", lambda name: f"{name} 0.1")
+    monkeypatch.setattr(options_module, "_version", lambda name: f"{name} 0.1")
     keys.append(key())
     assert len(set(keys)) == len(keys)
 
