@@ -31,6 +31,7 @@ from torchvision import transforms
 from harness import data
 from harness.features import Options
 from harness.features import features
+from harness.images import ImageSet
 from harness.images import folder_images
 from harness.images import list_images
 from harness.images import open_images
@@ -75,12 +76,21 @@ def plain_loop(network: nn.Module, drawings: Drawings, batch_size: int, workers:
     return found
 
 
-def network_alone(backbone: Backbone, batch_size: int, images: int) -> Features:
-    """Run the network on inputs that lie ready: on one machine no extraction can be faster. Returns no features."""
-    batch = torch.randint(256, (batch_size, 3, SIZE, SIZE), dtype=torch.uint8)
-    for start in range(0, images, batch_size):
-        backbone(batch[: images - start])
-    return np.full((images, backbone.dim), np.nan, np.float32)
+def network_alone(backbone: Backbone, images: ImageSet, batch_size: int) -> Callable[[], Features]:
+    """Return the network's run over inputs that lie ready: no extraction can be faster."""
+    inputs = torch.stack([backbone.preprocess(image) for image in readable(images)])
+
+    def run() -> Features:
+        starts = range(0, len(inputs), batch_size)
+        found: Features = torch.cat([backbone(inputs[start : start + batch_size]) for start in starts]).numpy()
+        return found
+
+    return run
+
+
+def readable(images: ImageSet) -> list[Image.Image]:
+    """Decode all images of a set, each of which can be decoded."""
+    return [image for image in images.decode(range(len(images))) if isinstance(image, Image.Image)]
 
 
 def contestants(root: Path, ids: Sequence[str], options: Options) -> dict[str, Callable[[], Features]]:
@@ -98,7 +108,7 @@ def contestants(root: Path, ids: Sequence[str], options: Options) -> dict[str, C
             return np.array(features(Store(Path(folder)), images, {}, lambda: backbone, options).features)
 
     found: dict[str, Callable[[], Features]] = {OURS: ours}
-    found[LIMIT] = partial(network_alone, backbone, options.batch, len(ids))
+    found[LIMIT] = network_alone(backbone, folder_images(root, ids), options.batch)
     for batch_size in (128, options.batch):
         for workers in (2, 0):
             name = f"loop, batch {batch_size}, {workers} workers"

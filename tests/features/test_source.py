@@ -1,0 +1,53 @@
+"""Features of the models file's own backbones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from harness.errors import ConfigError
+from harness.features import Options
+from harness.features.source import FeatureSource
+from harness.images import EncodedImages
+from harness.store import Store
+from harness.zoo.backbone import load_backbone
+from harness.zoo.models import load_models
+
+MODELS = load_models(Path(__file__).parents[2] / "models.yaml")
+
+
+@pytest.fixture
+def source(store: Store, tmp_path: Path) -> FeatureSource:
+    return FeatureSource(MODELS, store, tmp_path, Options(batch_size=4))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_equals_the_backbone_called_by_hand(
+    source: FeatureSource, images: EncodedImages, tmp_path: Path, precision: str
+) -> None:
+    some = images.subset(range(6))
+    source.options = Options(batch_size=4, precision="bfloat16" if precision == "bfloat16" else "float32")
+    found = source("Random-ResNet18", some)
+    backbone = load_backbone(MODELS["random-resnet18"], tmp_path)
+    inputs = [backbone.preprocess(image) for image in some.decode(range(6)) if isinstance(image, Image.Image)]
+    expected = torch.cat([backbone(image[None]) for image in inputs]).numpy()
+    distance = np.linalg.norm(found.features - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    assert found.about["precision"] == precision
+    assert distance.max() < (1e-4 if precision == "float32" else 1e-2)
+
+
+def test_the_key_tells_models_sizes_and_images_apart(source: FeatureSource, images: EncodedImages) -> None:
+    keys = [
+        source.key("random-resnet18", images),
+        source.key("random-resnet18", images, resize=256),
+        source.key("random-resnet18", images.subset([1, 0])),
+        source.key("efficientnet-lite0", images),
+    ]
+    assert all(keys.count(key) == 1 for key in keys)
+
+
+def test_an_unknown_model_is_refused(source: FeatureSource, images: EncodedImages) -> None:
+    with pytest.raises(ConfigError, match="random-resnet18"):
+        source("random-resnet81", images)
