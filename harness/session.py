@@ -26,6 +26,7 @@ from harness.records.book import now
 from harness.records.provenance import git_state
 from harness.records.provenance import versions
 from harness.records.record import CaseIdentity
+from harness.records.record import Findings
 from harness.records.record import Outcome
 from harness.records.record import Provenance
 from harness.records.record import Record
@@ -153,31 +154,22 @@ class Session:
     def record(self, case: Case, status: Status, reason: str | None, outcome: Outcome) -> Record:
         """Write the record of a case and return it."""
         commit, dirty = git_state(Path.cwd())
-        provenance = Provenance(
-            measured=now(),
-            commit=commit,
-            dirty=dirty,
-            versions=versions(),
-            platform=platform.platform(),
-            device=outcome.device,
-            threads=outcome.threads,
-            seeds=outcome.seeds,
-            seconds=outcome.seconds,
-            cached=outcome.cached,
-            digests=outcome.digests,
-            licence=outcome.licence,
-        )
+        circumstances = outcome.model_dump(include=set(Outcome.model_fields) - set(Findings.model_fields))
         record = Record(
             case=CaseIdentity.of(case),
             status=status,
             reason=reason,
-            metrics=outcome.metrics,
-            hyperparameters=outcome.hyperparameters,
-            details={"group": self.models.find(case.model).group, **outcome.details},
-            warnings=outcome.warnings,
-            key=outcome.key,
-            provenance=provenance,
+            **{name: getattr(outcome, name) for name in Findings.model_fields},
+            provenance=Provenance(
+                measured=now(),
+                commit=commit,
+                dirty=dirty,
+                versions=versions(),
+                platform=platform.platform(),
+                **circumstances,
+            ),
         )
+        record.details["group"] = self.models.find(case.model).group
         self.book.write(record)
         return record
 

@@ -232,6 +232,7 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 
 def _describe(folder: Path, key: Key, seconds: float) -> None:
     """Write key and manifest, the manifest last, and flush every file of the folder to disk."""
+    (folder / "manifest.json").unlink(missing_ok=True)  # of a builder that was killed between here and the rename
     (folder / "key.json").write_text(canonical_json(key))
     files = {
         path.relative_to(folder).as_posix(): read_digest(path) for path in sorted(folder.rglob("*")) if path.is_file()

@@ -130,6 +130,19 @@ def test_the_work_of_a_killed_builder_is_handed_on(store: Store) -> None:
     assert leftovers(store) == []
 
 
+def test_a_builder_killed_just_before_publishing_is_taken_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object) -> Path:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.get("features", KEY, write("a"), resumable=True)
+    assert {path.name for path in leftovers(store)} == {"value.txt", "key.json", "manifest.json"}
+    entry = store.get("features", KEY, write("a"), resumable=True)
+    assert Store(store.root).find("features", KEY) == entry
+
+
 def build_slowly(root: Path, results: "multiprocessing.Queue[str]") -> None:
     def build(folder: Path) -> None:
         time.sleep(0.3)

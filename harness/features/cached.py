@@ -45,8 +45,6 @@ def features(
     def build(folder: Path) -> None:
         from harness.features.extract import extract
 
-        # Left where a builder was killed while its entry was being published; it would be listed as one of our files.
-        (folder / "manifest.json").unlink(missing_ok=True)
         extract(images, load_backbone(), folder, key, options)
 
     folder = store.get(KIND, key, build, overwrite=options.overwrite, resumable=True)

@@ -8,7 +8,6 @@ from typing import Literal
 
 from pydantic import BaseModel
 from pydantic import ConfigDict
-from pydantic import Field
 
 from harness.case import Case
 
@@ -108,16 +107,9 @@ class Attempt(BaseModel):
     """UTC, ISO 8601."""
 
 
-class Record(BaseModel):
-    """What one case found."""
+class Findings(BaseModel):
+    """What a protocol found: the part that a record and an outcome share."""
 
-    model_config = _STRICT
-
-    schema_version: Literal[1] = 1
-    case: CaseIdentity
-    status: Status
-    reason: str | None = None
-    """Why it was skipped or how it failed."""
     metrics: dict[str, Metric] = {}
     hyperparameters: list[dict[str, Any]] = []
     """The chosen hyper-parameters, one mapping a seed."""
@@ -127,8 +119,20 @@ class Record(BaseModel):
     """What a reader of the number has to know: a collapsed run, dropped images ..."""
     key: dict[str, Any] = {}
     """The key of the result in the store: everything that can move it."""
+
+
+class Record(Findings):
+    """What one case found."""
+
+    model_config = _STRICT
+
+    schema_version: Literal[1] = 1
+    case: CaseIdentity
+    status: Status
+    reason: str | None = None
+    """Why it was skipped or how it failed."""
     provenance: Provenance | None = None
-    last_attempt: Attempt | None = Field(default=None)
+    last_attempt: Attempt | None = None
     """The latest run, where it failed and this record keeps what was measured before."""
 
     @property
@@ -137,16 +141,11 @@ class Record(BaseModel):
         return self.status == "passed"
 
 
-class Outcome(BaseModel):
-    """What a protocol hands to the record: a record without the identity and the circumstances of the run."""
+class Outcome(Findings):
+    """What a protocol hands to the record: what it found and how it ran, as in `Provenance`."""
 
     model_config = ConfigDict(extra="forbid")
 
-    metrics: dict[str, Metric] = {}
-    hyperparameters: list[dict[str, Any]] = []
-    details: dict[str, Any] = {}
-    warnings: list[str] = []
-    key: dict[str, Any] = {}
     threads: int | None = None
     seeds: list[int] = []
     seconds: dict[str, float] = {}
