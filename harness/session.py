@@ -15,6 +15,7 @@ from harness.cog.report import summary_lines
 from harness.cog.report import write_report
 from harness.cog.universe import Universe
 from harness.cog.universe import load_universe
+from harness.cog.universe import universe_names
 from harness.errors import ConfigError
 from harness.errors import MissingInput
 from harness.errors import nearest
@@ -94,7 +95,10 @@ class Session:
         """Return all cases of a benchmark, in the order of the models file."""
         if benchmark != "cog":
             raise ConfigError(f"no benchmark is called {benchmark!r}.{nearest(benchmark, BENCHMARKS)}")
-        return cog_cases(self.suite, self.options["cog"], self.models, self.universe.splits)
+        options = self.options["cog"]
+        if "universe" in options:  # by its own name: a path would make another case of the same file elsewhere
+            options = {**options, "universe": self.universe.name}
+        return cog_cases(self.suite, options, self.models, self.universe.splits)
 
     def case(self, case_id: str) -> Case:
         """Return a case by its id, or by the bracketed part of its pytest id where that is unique.
@@ -188,5 +192,12 @@ class Session:
         own = load_suite(self.settings.suite)
         return {**shipped_suites(), own.name: own}
 
-    def _similarities(self, protocol: CogProtocol) -> Similarities:
-        return similarities(levels_of(load_universe(protocol.universe), protocol, self.settings.cache_dir))
+    def _similarities(self, protocol: CogProtocol) -> Similarities | None:
+        """Return the ranking behind a protocol's levels; None for a universe that only another run knew the file of."""
+        if protocol.universe in {self.suite.cog.universe, self.universe.name}:
+            universe = self.universe
+        elif protocol.universe in universe_names():
+            universe = load_universe(protocol.universe)
+        else:
+            return None
+        return similarities(levels_of(universe, protocol, self.settings.cache_dir))

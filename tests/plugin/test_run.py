@@ -230,3 +230,18 @@ def test_bad_weights_fail_their_case_with_one_message_each(project: Project) -> 
     )
     assert not (project.path / "executed").exists()
     assert {record.status for record in project.records().values()} == {"failed"}
+
+
+def test_a_universe_of_ones_own_is_part_of_the_identity_by_its_name(project: Project) -> None:
+    (project.path / "sub").mkdir()
+    moved = project.path / "sub" / "other.yaml"
+    moved.write_text((project.path / "universe.yaml").read_text().replace("name: shapes", "name: others"))
+    for name in ("seen.txt", "concepts.csv"):
+        (project.path / "sub" / name).write_text((project.path / name).read_text())
+    selected = ["benchmarks", "-k", "random and L1 and linear", "-p", "no:xdist"]
+    project.run(*selected, "--universe", str(moved)).assert_outcomes(passed=1, deselected=11)
+    assert list(project.records()) == ["cog/linear/tiny-random-L1?universe=others"]
+    figures = [path.name for path in (project.path / "reports" / "figures").iterdir()]
+    assert any("similarity" in name for name in figures)
+    project.run(*selected).assert_outcomes(passed=1, deselected=11)
+    assert len(project.records()) == 2
