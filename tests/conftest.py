@@ -14,8 +14,9 @@ _left_out: list[str] = []
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the modules that need torch where it is not installed, as in the matrix of bare environments."""
-    if _WITHOUT_TORCH and collection_path.suffix == ".py" and _HEAVY.search(collection_path.read_text()):
+    """Leave out what needs torch where it is not installed, as in the matrix of bare environments."""
+    module = collection_path / "conftest.py" if collection_path.is_dir() else collection_path
+    if _WITHOUT_TORCH and module.suffix == ".py" and module.exists() and _HEAVY.search(module.read_text()):
         _left_out.append(collection_path.name)
         return True
     return None
