@@ -1,12 +1,15 @@
 """Independent chains of work side by side on the CPU's threads."""
 
-from collections import deque
 from collections.abc import Generator
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from queue import Empty
+from queue import SimpleQueue
+from threading import Event
 from typing import TypeAlias
 from typing import TypeVar
 
@@ -15,6 +18,7 @@ import torch
 T = TypeVar("T")
 Chain: TypeAlias = Generator[None, None, T]
 """Work that pauses now and then by ``yield`` and returns its result."""
+_Queue: TypeAlias = "SimpleQueue[tuple[int, Chain[T]]]"
 
 
 @contextmanager
@@ -39,28 +43,43 @@ def side_by_side(chains: Sequence[Chain[T]]) -> list[T]:
     total = torch.get_num_threads()
     workers = min(total, len(chains))
     results: dict[int, T] = {}
-    waiting = deque(enumerate(chains))
+    stop = Event()
     if workers == 1:
-        for item in waiting:
-            _work(deque([item]), results)
+        for item in enumerate(chains):
+            _work(_queue([item]), results, stop)
         return [results[index] for index in range(len(chains))]
+    waiting = _queue(enumerate(chains))
     each = partial(torch.set_num_threads, total // workers)
     with threads(total), ThreadPoolExecutor(workers, initializer=each) as pool:
-        done = [pool.submit(_work, waiting, results) for _ in range(workers)]
+        done = [pool.submit(_work, waiting, results, stop) for _ in range(workers)]
         try:
             for future in done:
                 future.result()
         finally:
-            waiting.clear()
+            stop.set()
     return [results[index] for index in range(len(chains))]
 
 
-def _work(waiting: deque[tuple[int, Chain[T]]], results: dict[int, T]) -> None:
+def _work(waiting: "_Queue[T]", results: dict[int, T], stop: Event) -> None:
     with torch.inference_mode():
-        while waiting:
+        while not stop.is_set():
             try:
-                index, chain = waiting.popleft()
+                index, chain = waiting.get_nowait()
+            except Empty:
+                return
+            try:
                 next(chain)
-                waiting.append((index, chain))
-            except StopIteration as stop:
-                results[index] = stop.value
+            except StopIteration as end:
+                results[index] = end.value
+            except BaseException:
+                stop.set()
+                raise
+            else:
+                waiting.put((index, chain))
+
+
+def _queue(items: "Iterable[tuple[int, Chain[T]]]") -> "_Queue[T]":
+    queue: _Queue[T] = SimpleQueue()
+    for item in items:
+        queue.put(item)
+    return queue

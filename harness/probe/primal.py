@@ -10,76 +10,107 @@ from harness.probe.stack import Stack
 from harness.probe.stack import residual_
 from harness.probe.stack import state_dtype
 
+_LOGITS = 1 << 18
+_WEIGHTS = 1 << 16
+
 
 def primal(stack: Stack, plan: Plan) -> Chain[Fit]:
-    """Train over minibatches, pausing after each epoch.
-
-    The matrix product adds the gradient to the momentum itself, so a step of float32 is two products, one softmax
-    and two passes over the weights. Features of lower precision are multiplied by a copy of the weights in that
-    precision; weights, momentum, logits and softmax stay float32.
-    """
-    x, dtype = stack.x, state_dtype(stack.x)
-    (s, n), (r, c, d) = stack.rows.shape, (plan.lr.shape[1], *stack.start.shape[1:])
-    weight = stack.start[:, None].repeat(1, r, 1, 1)
-    momentum = torch.zeros_like(weight)
-    flat, factor = weight.view(s, r * c, d), weight.view(s, r * c, d).to(x.dtype)
-    lr, wd = (value.to(x.device, dtype)[:, :, None, None] for value in (plan.lr, plan.wd))
+    """Train over minibatches, pausing after each epoch."""
+    n = stack.rows.shape[1]
+    runs = _Runs(stack, plan)
     batches = [slice(k, min(k + stack.batch_size, n)) for k in range(0, n, stack.batch_size)]
-    buffers = {b: _Batch(stack, r, b) for b in {batch.stop - batch.start for batch in batches}}
-    loss = torch.full((len(plan.factors) * len(batches), s, r), torch.nan, dtype=dtype, device=x.device)
+    loss = torch.full((len(plan.factors) * len(batches), *plan.lr.shape), torch.nan).to(runs.weight)
     orders = [shuffle() for shuffle in stack.shuffles]
     for epoch, lr_factor in enumerate(plan.factors):
-        order = torch.stack([torch.from_numpy(next(order)) for order in orders]).to(x.device)
+        order = torch.stack([torch.from_numpy(next(order)) for order in orders]).to(stack.x.device)
+        rows = stack.rows.gather(1, order)
+        labels = stack.labels[rows]
         for k, batch in enumerate(batches, start=epoch * len(batches)):
             if k == plan.stop:
-                return Fit(weight, loss)
-            rows = stack.rows.gather(1, order[:, batch])
-            loss[k] = buffers[rows.shape[1]].accumulate(rows, factor, momentum.view_as(flat), plan.momentum)
-            momentum.addcmul_(weight, wd)
-            weight.addcmul_(momentum, lr, value=-lr_factor)
-            if factor.dtype != dtype:
-                factor.copy_(flat)
+                return Fit(runs.weight, loss)
+            loss[k] = runs.step(rows[:, batch], labels[:, batch], lr_factor)
         yield
-    return Fit(weight, loss)
+    return Fit(runs.weight, loss)
 
 
-class _Batch:
-    """The gradient over batches of one size, in memory that each step writes anew."""
+class _Runs:
+    """All runs of a stack, one step at a time, in memory that each step writes anew.
 
-    def __init__(self, stack: Stack, runs: int, b: int) -> None:
-        s, c, d = stack.start.shape
-        x, dtype = stack.x, state_dtype(stack.x)
-        self._stack = stack
-        self._low = x.dtype != dtype
-        self._x = empty((s, b, d), x.dtype, x.device)
-        self._logits = empty((s, runs, c, b), dtype, x.device)
-        self._low_logits = empty((s, runs * c, b), x.dtype, x.device) if self._low else self._logits.view(s, -1, b)
-        self._low_gradient = empty((s, runs * c, d) if self._low else (0,), x.dtype, x.device)
+    The runs of a problem share the gather of a batch and two wide matrix products, the second of which adds the
+    gradient to the momentum itself. Features of lower precision are multiplied by a copy of the weights in that
+    precision; weights, momentum, logits and softmax stay float32. What is left are passes over logits and weights; on
+    a CPU they go over parts that stay in the cache of a core.
+    """
 
-    def accumulate(
-        self, rows: torch.Tensor, weight: torch.Tensor, momentum: torch.Tensor, decay: float
-    ) -> torch.Tensor:
-        """Set the momentum to ``decay`` times itself plus the mean gradient over a batch.
+    def __init__(self, stack: Stack, plan: Plan) -> None:
+        x, device, dtype = stack.x, stack.x.device, state_dtype(stack.x)
+        (s, r), (_, c, d) = plan.lr.shape, stack.start.shape
+        b = min(stack.batch_size, stack.rows.shape[1])
+        self._features, self._decay, self._low = x, plan.momentum, x.dtype != dtype
+        self.weight = stack.start[:, None].repeat(1, r, 1, 1)
+        weight = self.weight.view(s, r * c, d)
+        self._momentum = torch.zeros_like(weight)
+        self._factor = weight.to(x.dtype) if self._low else weight
+        self._gradient = empty((s, r * c, d), x.dtype, device) if self._low else self._momentum
+        self._x, self._logits = (empty((size,), x.dtype, device) for size in (s * b * d, s * r * c * b))
+        lr, wd = (values.to(device, dtype).repeat_interleave(c, 1)[:, :, None] for values in (plan.lr, plan.wd))
+        on_cpu = device.type == "cpu"
+        self._tiles = _slices(r, _LOGITS // (c * b) if on_cpu else r)
+        self._parts = [
+            (
+                weight[:, rows],
+                self._momentum[:, rows],
+                lr[:, rows],
+                wd[:, rows],
+                self._factor[:, rows],
+                self._gradient[:, rows],
+            )
+            for rows in _slices(r * c, _WEIGHTS // d if on_cpu else r * c)
+        ]
+
+    def step(self, rows: torch.Tensor, labels: torch.Tensor, lr_factor: float) -> torch.Tensor:
+        """Take one step.
 
         Args:
             rows: int64 [S, b], the batch.
-            weight: [S, RC, D] in the precision of the features.
-            momentum: [S, RC, D], changed in place.
-            decay: momentum coefficient.
+            labels: int64 [S, b], its classes.
+            lr_factor: factor on the learning rate.
 
         Returns:
-            [S, R], the loss summed over the batch.
+            [S, R], the loss summed over the batch, before the step.
         """
-        x, logits, b = self._x, self._low_logits, rows.shape[1]
-        chosen = rows.flatten()
-        torch.index_select(self._stack.x, 0, chosen, out=x.view(-1, x.shape[2]))
-        labels = self._stack.labels.index_select(0, chosen).view_as(rows)
-        torch.bmm(weight, x.mT, out=logits)
-        if not self._low:
-            loss = residual_(self._logits, labels)
-            momentum.baddbmm_(logits, x, beta=decay, alpha=1 / b)
-            return loss
-        loss = residual_(self._logits.copy_(logits.view_as(self._logits)), labels)
-        gradient = torch.bmm(logits.copy_(self._logits.view_as(logits)), x, out=self._low_gradient)
-        momentum.mul_(decay).add_(gradient, alpha=1 / b)
+        (s, b), (r, c, d) = rows.shape, self.weight.shape[1:]
+        x, logits = self._x[: s * b * d].view(s, b, d), self._logits[: s * r * c * b].view(s, r * c, b)
+        torch.index_select(self._features, 0, rows.flatten(), out=x.view(-1, d))
+        torch.bmm(self._factor, x.mT, out=logits)
+        loss = self._residuals_(logits.view(s, r, c, b), labels)
+        if self._low:
+            torch.bmm(logits, x, out=self._gradient)
+        else:
+            self._momentum.baddbmm_(logits, x, beta=self._decay, alpha=1 / b)
+        self._update(lr_factor, 1 / b)
         return loss
+
+    def _residuals_(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        losses = []
+        for tile in self._tiles:
+            part = logits[:, tile]
+            full = part.to(self.weight.dtype)
+            losses.append(residual_(full, labels))
+            if self._low:
+                part.copy_(full)
+        return torch.cat(losses, 1)
+
+    def _update(self, lr_factor: float, share: float) -> None:
+        for weight, momentum, lr, wd, factor, gradient in self._parts:
+            if self._low:
+                momentum.mul_(self._decay).add_(gradient.to(momentum.dtype), alpha=share)
+            momentum.addcmul_(weight, wd)
+            weight.addcmul_(momentum, lr, value=-lr_factor)
+            if self._low:
+                factor.copy_(weight)
+
+
+def _slices(total: int, size: int) -> list[slice]:
+    step = max(1, size)
+    return [slice(start, min(start + step, total)) for start in range(0, total, step)]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -11,19 +10,19 @@ import numpy.typing as npt
 import torch
 
 from harness.errors import ConfigError
-from harness.probe import sampling
 from harness.probe.chains import Chain
 from harness.probe.chains import side_by_side
 from harness.probe.data import Labelled
 from harness.probe.data import ProbeData
 from harness.probe.data import identity
 from harness.probe.data import load_data
+from harness.probe.draws import final_rows
+from harness.probe.draws import stack_seeds
+from harness.probe.draws import trial_rows
 from harness.probe.journal import Journal
-from harness.probe.logistic import prepare
 from harness.probe.logistic import top_classes
 from harness.probe.logistic import train
 from harness.probe.sampling import Rows
-from harness.probe.sampling import stream
 from harness.probe.score import ProbeScore
 from harness.probe.score import SeedScore
 from harness.probe.score import Trial
@@ -96,6 +95,15 @@ def few_shot_probe(
     return _probe(train, test, tuple(seeds), settings, torch.device(device), journal, shots=shots)
 
 
+@dataclass(frozen=True)
+class _Final:
+    """A final run: classifier [C, D], loss per epoch and the likeliest classes [k, n_test]."""
+
+    weight: npt.NDArray[np.float32]
+    loss: npt.NDArray[np.float64]
+    predictions: npt.NDArray[np.int32]
+
+
 def _probe(
     train: Labelled,
     test: Labelled,
@@ -108,72 +116,43 @@ def _probe(
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigError(f"probe seeds are {seeds}: expected one or more, all different")
     data = load_data(train, test, settings, device)
-    draws = [_trial_rows(data.labels, seed, settings, shots) for seed in seeds]
-    stacks = _stacks(data, [rows for rows, _ in draws], seeds, "trials", settings.batch_size)
-    val_rows = [torch.from_numpy(rows).to(device) for _, rows in draws]
+    draws = [trial_rows(data.labels, seed, settings, shots) for seed in seeds]
+    trials = _tune(data, draws, seeds, settings, (journal, identity(data, seeds, settings, shots)))
+    rows = [final_rows(data.labels, seed, shots) for seed in seeds]
+    finals = _retrain(data, rows, seeds, settings, [best(row) for row in trials])
+    sizes = [(len(train_part), len(val_part)) for train_part, val_part in draws]
+    return ProbeScore(
+        tuple(_seed_score(data, settings, *column) for column in zip(seeds, trials, sizes, rows, finals, strict=True))
+    )
+
+
+def _tune(
+    data: ProbeData,
+    draws: Sequence[tuple[Rows, Rows]],
+    seeds: Sequence[int],
+    settings: ProbeSettings,
+    record: tuple[Journal | None, str],
+) -> list[tuple[Trial, ...]]:
+    """Return the trials of each seed."""
+    stacks = stack_seeds(data, [rows for rows, _ in draws], seeds, "trials", settings.batch_size)
+    val_rows = [torch.from_numpy(rows).to(data.x.device) for _, rows in draws]
 
     def evaluate(points: list[list[Point]]) -> list[list[Outcome]]:
         parts = zip(stacks, _deal(points, stacks), _deal(val_rows, stacks), strict=True)
         chains = [_validate(stack, _plan(points, settings), rows) for stack, points, rows in parts]
         return [outcomes for part in side_by_side(chains) for outcomes in part]
 
-    trials = search(seeds, settings, evaluate, journal, identity(data, seeds, settings, shots))
-    rows = [_final_rows(data.labels, seed, shots) for seed in seeds]
-    stacks = _stacks(data, rows, seeds, "final", settings.batch_size)
-    points = [[(chosen.lr, chosen.wd)] for chosen in map(best, trials)]
-    chains = [
-        _finish(stack, _plan(part, settings), data) for stack, part in zip(stacks, _deal(points, stacks), strict=True)
-    ]
-    finals = [final for part in side_by_side(chains) for final in part]
-    sizes = [(len(train_rows), len(val)) for train_rows, val in draws]
-    return ProbeScore(
-        tuple(_seed_score(data, settings, *column) for column in zip(seeds, trials, sizes, rows, finals, strict=True))
-    )
+    return search(seeds, settings, evaluate, *record)
 
 
-@dataclass(frozen=True)
-class _Final:
-    """A final run: classifier [C, D], loss per epoch and the likeliest classes [k, n_test]."""
-
-    weight: npt.NDArray[np.float32]
-    loss: npt.NDArray[np.float64]
-    predictions: npt.NDArray[np.int32]
-
-
-def _trial_rows(labels: Rows, seed: int, settings: ProbeSettings, shots: int | None) -> tuple[Rows, Rows]:
-    """Return the rows that a seed's trials learn from and those they are validated on."""
-    rows, val = sampling.split(labels, settings.val_fraction, stream(seed, "split"))
-    if shots is None:
-        return rows, val
-    if settings.fewshot_val == "matched":
-        val = sampling.draw_shots(val, labels, shots, stream(seed, f"{shots} shots/validation"))
-    return sampling.draw_shots(rows, labels, shots, stream(seed, f"{shots} shots/trials")), val
-
-
-def _final_rows(labels: Rows, seed: int, shots: int | None) -> Rows:
-    rows = np.arange(len(labels))
-    return rows if shots is None else sampling.draw_shots(rows, labels, shots, stream(seed, f"{shots} shots/final"))
-
-
-def _stacks(data: ProbeData, rows: Sequence[Rows], seeds: Sequence[int], purpose: str, batch_size: int) -> list[Stack]:
-    start = np.zeros((len(seeds), data.classes, data.x.shape[1]), np.float32)
-    for weights, seed in zip(start, seeds, strict=True):
-        weights[:, : data.d + 1] = sampling.first_weights(stream(seed, f"{purpose}/start"), data.classes, data.d)
-    n, device = len(rows[0]), data.x.device
-    return prepare(
-        Stack(
-            x=data.x,
-            labels=data.y,
-            rows=torch.from_numpy(np.stack(rows)).to(device),
-            start=torch.from_numpy(start).to(device),
-            shuffles=[partial(_orders, seed, purpose, n, batch_size) for seed in seeds],
-            batch_size=batch_size,
-        )
-    )
-
-
-def _orders(seed: int, purpose: str, n: int, batch_size: int) -> Iterator[Rows]:
-    return sampling.shuffles(stream(seed, f"{purpose}/order"), n, batch_size)
+def _retrain(
+    data: ProbeData, rows: Sequence[Rows], seeds: Sequence[int], settings: ProbeSettings, chosen: Sequence[Trial]
+) -> list[_Final]:
+    """Return the final run of each seed, with the hyper-parameters of the chosen trial."""
+    stacks = stack_seeds(data, rows, seeds, "final", settings.batch_size)
+    points = _deal([[(trial.lr, trial.wd)] for trial in chosen], stacks)
+    chains = [_finish(stack, _plan(part, settings), data) for stack, part in zip(stacks, points, strict=True)]
+    return [final for part in side_by_side(chains) for final in part]
 
 
 def _plan(points: Sequence[Sequence[Point]], settings: ProbeSettings) -> Plan:

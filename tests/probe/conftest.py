@@ -1,20 +1,23 @@
 """Features for probes: Gaussian clusters, one per class."""
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-import torch
+
+from harness.probe.chains import threads
 
 Labelled: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 Clusters: TypeAlias = Callable[..., tuple[Labelled, Labelled]]
 
 
 @pytest.fixture(autouse=True)
-def _two_threads() -> None:
-    torch.set_num_threads(2)
+def _two_threads() -> Iterator[None]:
+    with threads(2):
+        yield
 
 
 @pytest.fixture

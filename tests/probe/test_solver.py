@@ -93,6 +93,7 @@ def together(stacks: Sequence[Stack]) -> Stack:
     )
 
 
+@threads(1)
 def plain_loop(problem: Problem, seed: int, lr: float, wd: float, epochs: int = EPOCHS) -> torch.Tensor:
     """Return [C, d + 1] weights and bias of one run, one batch at a time, by torch's own layers and optimiser."""
     model = nn.Linear(problem.d, problem.classes, dtype=problem.dtype)
