@@ -6,6 +6,7 @@ processes from building the same entry; without it the work is done twice and th
 """
 
 import json
+import math
 import shutil
 import time
 import uuid
@@ -13,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +29,9 @@ from harness.errors import MissingInput
 from harness.files import flush
 
 Key = Mapping[str, Plain]
+
+_BEGUN = ".begun"
+"""In a temporary folder: when its building began."""
 
 
 class Overwrite(StrEnum):
@@ -88,10 +93,10 @@ class Store:
             raise MissingInput(
                 f"not in the cache ({kind} {digest_of(key)[:12]} under {self.root}), and only-cache is set"
             )
-        with self._lock(digest_of(key)):
+        with self._lock(digest_of(key)) as locked:
             if (entry := self._usable(kind, key, overwrite)) is not None:
                 return entry
-            return self._build(kind, key, build, resumable=resumable)
+            return self._build(kind, key, build, overwrite, resumable=resumable, alone=locked)
 
     def find(self, kind: str, key: Key) -> Path | None:
         """Return the folder of a complete, undamaged entry, or None. A damaged one is set aside with a warning."""
@@ -150,34 +155,52 @@ class Store:
             return  # another process was quicker
         warnings.warn(f"damaged cache entry set aside to {aside}: {fault}", StoreWarning, stacklevel=4)
 
-    def _build(self, kind: str, key: Key, build: Callable[[Path], None], *, resumable: bool) -> Path:
-        folder = self._work_folder(kind, digest_of(key), resumable=resumable)
+    def _build(
+        self,
+        kind: str,
+        key: Key,
+        build: Callable[[Path], None],
+        overwrite: Overwrite,
+        *,
+        resumable: bool,
+        alone: bool,
+    ) -> Path:
+        always = overwrite is Overwrite.ALWAYS
+        # Under ALWAYS even half of an entry counts as old if it was begun before this run.
+        since = math.inf if not resumable else self._run_started if always else -math.inf
+        folder = self._work_folder(kind, digest_of(key), since, clear=alone)
         began = time.time()
         try:
             build(folder)
             _describe(folder, key, seconds=time.time() - began)
-            return self._publish(folder, self._entry(kind, digest_of(key)))
+            return self._publish(folder, self._entry(kind, digest_of(key)), replace=always)
         except BaseException:
             if not resumable:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def _work_folder(self, kind: str, digest: str, *, resumable: bool) -> Path:
-        """Make the temporary folder. Others of the same digest were abandoned, since their builder held the lock."""
+    def _work_folder(self, kind: str, digest: str, since: float, *, clear: bool) -> Path:
+        """Make the temporary folder, of the newest abandoned one where that was begun at ``since`` or later.
+
+        Others of the same digest are abandoned if their builder held the lock that we hold now: only then ``clear``.
+        """
         parent = self.root / "work" / kind
         parent.mkdir(parents=True, exist_ok=True)
         folder = parent / f"{digest}.{uuid.uuid4().hex}"
-        for abandoned in sorted(parent.glob(f"{digest}.*"), key=lambda path: path.stat().st_mtime, reverse=True):
-            if resumable and not folder.exists():
+        others = sorted(parent.glob(f"{digest}.*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for abandoned in others if clear else ():
+            if not folder.exists() and _begun(abandoned) >= since:
                 abandoned.rename(folder)
             else:
                 shutil.rmtree(abandoned, ignore_errors=True)
-        folder.mkdir(exist_ok=True)
+        if not folder.exists():
+            folder.mkdir()
+            (folder / _BEGUN).write_text(str(time.time()))
         return folder
 
-    def _publish(self, folder: Path, entry: Path) -> Path:
+    def _publish(self, folder: Path, entry: Path, *, replace: bool) -> Path:
         entry.parent.mkdir(parents=True, exist_ok=True)
-        if entry.exists():
+        if entry.exists() and replace:
             replaced = folder.with_name(f"{folder.name}.replaced")
             entry.rename(replaced)
             shutil.rmtree(replaced, ignore_errors=True)
@@ -192,17 +215,18 @@ class Store:
         return entry
 
     @contextmanager
-    def _lock(self, digest: str) -> Iterator[None]:
+    def _lock(self, digest: str) -> Iterator[bool]:
+        """Wait for the lock of a digest. Gives False on a file system without locks: work may then be done twice."""
         locks = self.root / "locks"
         locks.mkdir(parents=True, exist_ok=True)
         lock = FileLock(locks / f"{digest}.lock")
         try:
             lock.acquire()
         except NotImplementedError:
-            yield  # a file system without locks: the same work may be done twice, nothing else
+            yield False
             return
         try:
-            yield
+            yield True
         finally:
             lock.release()
 
@@ -230,9 +254,17 @@ def _size_and_time(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
+def _begun(folder: Path) -> float:
+    try:
+        return float((folder / _BEGUN).read_text())
+    except (OSError, ValueError):
+        return -math.inf  # killed before it was written, or after it was removed: of unknown age
+
+
 def _describe(folder: Path, key: Key, seconds: float) -> None:
     """Write key and manifest, the manifest last, and flush every file of the folder to disk."""
-    (folder / "manifest.json").unlink(missing_ok=True)  # of a builder that was killed between here and the rename
+    for left in ("manifest.json", _BEGUN):  # the first is of a builder that was killed between here and the rename
+        (folder / left).unlink(missing_ok=True)
     (folder / "key.json").write_text(canonical_json(key))
     files = {
         path.relative_to(folder).as_posix(): read_digest(path) for path in sorted(folder.rglob("*")) if path.is_file()

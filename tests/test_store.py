@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.digest import digest_of
 from harness.errors import MissingInput
 from harness.store import Key
 from harness.store import Overwrite
 from harness.store import Store
 from harness.store import StoreWarning
-from harness.store import _describe
 from harness.store import differences
 
 KEY: Key = {"weights": "abc", "protocol": {"trials": 3}}
@@ -114,7 +112,7 @@ def test_the_work_of_a_killed_builder_is_handed_on(store: Store) -> None:
     process = multiprocessing.get_context("spawn").Process(target=build_then_hang, args=(store.root,))
     process.start()
     deadline = time.monotonic() + 30
-    while not leftovers(store) and time.monotonic() < deadline:
+    while not list(store.root.rglob("part.txt")) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
@@ -131,7 +129,7 @@ def test_the_work_of_a_killed_builder_is_handed_on(store: Store) -> None:
 
 
 def test_a_builder_killed_just_before_publishing_is_taken_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(*_: object) -> Path:
+    def killed(*_: object, **__: object) -> Path:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -162,19 +160,37 @@ def test_two_processes_share_one_build(store: Store) -> None:
     assert results.get() == results.get()
 
 
-def test_without_a_lock_the_first_to_finish_wins(store: Store) -> None:
-    """A builder that finds the entry published meanwhile takes it, and leaves nothing of its own."""
+def test_without_a_lock_the_first_to_finish_wins(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system without locks a second builder neither takes nor removes the folder of the first."""
+
+    def no_locks(*_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("harness.store.FileLock.acquire", no_locks)
+    inner: list[Path] = []
 
     def slow(folder: Path) -> None:
-        (folder / "value.txt").write_text("second")
-        other = store._work_folder("other", "0" * 64, resumable=False)
-        write("first")(other)
-        _describe(other, KEY, 0.0)
-        store._publish(other, store._entry("probe", digest_of(KEY)))
+        (folder / "value.txt").write_text("first to begin")
+        inner.append(Store(store.root).get("probe", KEY, write("first to finish"), resumable=True))
+        assert (folder / "value.txt").read_text() == "first to begin"
 
-    entry = store.get("probe", KEY, slow)
-    assert read(entry) in {"first", "second"}
+    entry = store.get("probe", KEY, slow, resumable=True)
+    assert inner == [entry]
     assert store.find("probe", KEY) == entry
+    assert read(entry) == "first to finish"
+
+
+def test_always_does_not_take_up_what_was_begun_before_the_run(store: Store) -> None:
+    def interrupted(folder: Path) -> None:
+        (folder / "part.txt").write_text("of another network")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.get("features", KEY, interrupted, resumable=True)
+    time.sleep(0.01)
+    run = Store(store.root, run_started=time.time())
+    entry = run.get("features", KEY, write("new"), resumable=True, overwrite=Overwrite.ALWAYS)
+    assert not (entry / "part.txt").exists()
 
 
 def test_keys_lists_what_is_there_and_passes_over_what_is_damaged(store: Store) -> None:
