@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
