@@ -14,6 +14,10 @@ from harness.errors import CorruptInput
 Entry = Mapping[str, Plain]
 
 
+class JournalError(CorruptInput):
+    """A journal is damaged, or that of another probe. Without it the search starts over and finds the same."""
+
+
 class Journal(Protocol):
     """A list of plain mappings that outlives the process."""
 
@@ -28,7 +32,7 @@ class FileJournal:
     """A journal in a file of JSON lines.
 
     A process killed while it appends leaves a torn last line, which was never promised: it is cut off when the
-    journal is next read. A damaged line before the last is not the work of a kill and raises ``CorruptInput``.
+    journal is next read. A damaged line before the last is not the work of a kill and raises ``JournalError``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,9 +57,9 @@ class FileJournal:
         try:
             entry = json.loads(line)
         except ValueError as error:
-            raise CorruptInput(
+            raise JournalError(
                 f"{self._path}, line {number}: not JSON ({error}); remove the file to start over"
             ) from error
         if not isinstance(entry, dict):
-            raise CorruptInput(f"{self._path}, line {number}: expected a JSON object; remove the file to start over")
+            raise JournalError(f"{self._path}, line {number}: expected a JSON object; remove the file to start over")
         return cast("dict[str, Any]", entry)

@@ -97,10 +97,11 @@ def few_shot_probe(
 
 @dataclass(frozen=True)
 class _Final:
-    """A final run: classifier [C, D], loss per epoch and the likeliest classes [k, n_test]."""
+    """A final run: classifier [C, D], loss per epoch, training top-1 and the likeliest classes [k, n_test]."""
 
     weight: npt.NDArray[np.float32]
     loss: npt.NDArray[np.float64]
+    train_top1: float
     predictions: npt.NDArray[np.int32]
 
 
@@ -171,11 +172,11 @@ def _deal(items: Sequence[T], stacks: Sequence[Stack]) -> Iterator[Sequence[T]]:
 def _validate(stack: Stack, plan: Plan, val_rows: Sequence[torch.Tensor]) -> Chain[list[list[Outcome]]]:
     """Train a round of one stack and score it on each problem's validation rows."""
     fit = yield from train(stack, plan)
-    outcomes = []
-    for weight, rows, finite in zip(fit.weight, val_rows, fit.loss.isfinite().all(0).tolist(), strict=True):
-        hits = (top_classes(stack.x, rows, weight, 1)[:, 0] == stack.labels[rows]).sum(1).tolist()
-        outcomes.append([(100 * hit / len(rows), not fine) for hit, fine in zip(hits, finite, strict=True)])
-    return outcomes
+    finite = fit.loss.isfinite().all(0).tolist()
+    return [
+        [(top1, not fine) for top1, fine in zip(_top1(stack, rows, weight), row, strict=True)]
+        for weight, rows, row in zip(fit.weight, val_rows, finite, strict=True)
+    ]
 
 
 def _finish(stack: Stack, plan: Plan, data: ProbeData) -> Chain[list[_Final]]:
@@ -187,10 +188,17 @@ def _finish(stack: Stack, plan: Plan, data: ProbeData) -> Chain[list[_Final]]:
         _Final(
             weight=weight[0].cpu().numpy(),
             loss=loss[:, problem].cpu().numpy(),
+            train_top1=_top1(stack, stack.rows[problem], weight)[0],
             predictions=top_classes(data.test_x, rows, weight, min(5, data.classes))[0].int().cpu().numpy(),
         )
         for problem, weight in enumerate(fit.weight)
     ]
+
+
+def _top1(stack: Stack, rows: torch.Tensor, weight: torch.Tensor) -> list[float]:
+    """Return the top-1 in percent of each run, of weights [R, C, D], on some rows."""
+    hits = (top_classes(stack.x, rows, weight, 1)[:, 0] == stack.labels[rows]).sum(1)
+    return [100 * hit / len(rows) for hit in hits.tolist()]
 
 
 def _seed_score(
@@ -205,10 +213,10 @@ def _seed_score(
     hits = final.predictions == data.test_labels
     counts = np.bincount(data.test_labels, minlength=data.classes)
     right = np.bincount(data.test_labels, weights=hits[0], minlength=data.classes)
-    top1, chosen = 100 * float(hits[0].mean()), best(trials)
+    chosen = best(trials)
     return SeedScore(
         seed=seed,
-        top1=top1,
+        top1=100 * float(hits[0].mean()),
         top5=100 * float(hits.any(0).mean()),
         best=chosen,
         trials=trials,
@@ -219,8 +227,9 @@ def _seed_score(
         per_class=100 * np.divide(right, counts, out=np.full(data.classes, np.nan), where=counts > 0),
         weight=final.weight[:, : data.d].copy(),
         bias=final.weight[:, data.d].copy(),
+        train_top1=final.train_top1,
         train_loss=final.loss,
         lr=chosen.lr * np.array(learning_rate_factors(settings.epochs, settings.schedule)),
         diverged=bool(np.isnan(final.loss).any()),
-        collapsed=has_collapsed(top1, chosen.val_top1, len(data.test_labels), sizes[1]),
+        collapsed=has_collapsed(final.train_top1, chosen.val_top1, len(rows), sizes[1]),
     )

@@ -42,6 +42,7 @@ class SeedScore:
         per_class: float64 [classes], test top-1 of each class in percent, NaN for a class without test images.
         weight: float32 [classes, d], acts on features as the probe saw them (normalised if so set).
         bias: float32 [classes].
+        train_top1: top-1 of the final run on the images it learnt from, percent.
         train_loss: float64 [epochs], mean cross-entropy over each epoch of the final run, NaN from a stop on.
         lr: float64 [epochs], learning rate of each epoch of the final run.
         diverged: the final run was stopped by a loss that was not finite.
@@ -60,6 +61,7 @@ class SeedScore:
     per_class: npt.NDArray[np.float64]
     weight: npt.NDArray[np.float32]
     bias: npt.NDArray[np.float32]
+    train_top1: float
     train_loss: npt.NDArray[np.float64]
     lr: npt.NDArray[np.float64]
     diverged: bool
@@ -93,19 +95,20 @@ class ProbeScore:
         return float(np.std([score.top5 for score in self.seeds]))
 
 
-def has_collapsed(test_top1: float, val_top1: float, n_test: int, n_val: int) -> bool:
-    """Say whether a final run fell so far below its validation score that its learning rate must have failed.
+def has_collapsed(train_top1: float, val_top1: float, n_train: int, n_val: int) -> bool:
+    """Say whether a final run fell so far below its validation score that its training must have failed.
 
-    Far below is less than half of it, by more than four standard errors of the difference. A learning rate that
-    works in a trial and not in the final run leaves a classifier near chance, far under half; a test set that is
-    only harder than the training images keeps most of the accuracy; four errors keep small sets from chance alarms.
+    The run is judged on the images it learnt from: there even a run that generalises badly does at least as well as
+    the trial did on images it had not seen, while one whose learning rate failed is near chance. The test score would
+    also fall with a test set that is merely harder, as where whole styles of image are held out. Far below is less
+    than half, by more than four standard errors of the difference, which keeps small sets from chance alarms.
 
     Args:
-        test_top1: of the final run, percent.
+        train_top1: of the final run on its own training images, percent.
         val_top1: of the trial that gave its hyper-parameters, percent.
-        n_test: test images.
+        n_train: training images of the final run.
         n_val: validation images.
     """
-    test, val = test_top1 / 100, val_top1 / 100
-    error = (test * (1 - test) / n_test + val * (1 - val) / n_val) ** 0.5
-    return test < val / 2 and val - test > 4 * error
+    train, val = train_top1 / 100, val_top1 / 100
+    error = (train * (1 - train) / n_train + val * (1 - val) / n_val) ** 0.5
+    return train < val / 2 and val - train > 4 * error

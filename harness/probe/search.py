@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 from typing import TypeAlias
 
-from harness.errors import CorruptInput
 from harness.probe.journal import Journal
+from harness.probe.journal import JournalError
 from harness.probe.score import Trial
 from harness.probe.settings import ProbeSettings
 
@@ -54,7 +54,7 @@ def search(
         All trials of each seed, by number.
 
     Raises:
-        CorruptInput: the journal was written by another probe.
+        JournalError: the journal was written by another probe.
     """
     studies = [_study(seed, settings) for seed in seeds]
     finished = journal.read() if journal else []
@@ -116,7 +116,7 @@ def _replay(entry: dict[str, object], identity: str, points: list[list[Point]]) 
         trials = [[Trial(**trial) for trial in row] for row in rows]
         if [[(trial.lr, trial.wd) for trial in row] for row in trials] == points:
             return trials
-    raise CorruptInput("the probe's journal of finished trials is that of another probe; remove it to start over")
+    raise JournalError("the probe's journal of finished trials is that of another probe; remove it to start over")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from torch import nn
 
 from harness.errors import ConfigError
 from harness.errors import CorruptInput
+from harness.probe import protocol
 from harness.probe import sampling
 from harness.probe.chains import threads
 from harness.probe.journal import FileJournal
@@ -25,6 +26,7 @@ from harness.probe.protocol import few_shot_probe
 from harness.probe.protocol import linear_probe
 from harness.probe.score import ProbeScore
 from harness.probe.score import has_collapsed
+from harness.probe.search import best
 from harness.probe.settings import ProbeSettings
 from harness.probe.settings import learning_rate_factors
 
@@ -189,26 +191,40 @@ def test_a_diverging_search_and_final_run_are_flagged(clusters: Clusters) -> Non
 
 
 @pytest.mark.parametrize(
-    ("test_top1", "val_top1", "n", "collapsed"),
+    ("train_top1", "val_top1", "n", "collapsed"),
     [
         (10.0, 60.0, 1000, True),
         (29.0, 60.0, 1000, True),
         (31.0, 60.0, 1000, False),
-        (59.0, 60.0, 1000, False),
+        (99.0, 60.0, 1000, False),
         (0.0, 60.0, 5, False),
         (0.5, 2.0, 100, False),
         (0.0, 0.0, 100, False),
     ],
 )
-def test_collapse_is_under_half_by_more_than_chance(test_top1: float, val_top1: float, n: int, collapsed: bool) -> None:
-    assert has_collapsed(test_top1, val_top1, n, n) is collapsed
+def test_collapse_is_under_half_by_more_than_chance(
+    train_top1: float, val_top1: float, n: int, collapsed: bool
+) -> None:
+    assert has_collapsed(train_top1, val_top1, n, n) is collapsed
 
 
-def test_a_final_run_far_below_validation_is_flagged(clusters: Clusters) -> None:
+def test_a_final_run_that_does_not_learn_is_flagged(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
     train, test = clusters(4, 16, 50, 50)
-    shuffled = (test[0], np.roll(test[1], 50))
-    assert linear_probe(train, shuffled, seeds=[22], settings=SHORT).seeds[0].collapsed
-    assert not linear_probe(train, test, seeds=[22], settings=SHORT).seeds[0].collapsed
+    (fine,) = linear_probe(train, test, seeds=[22], settings=SHORT).seeds
+    assert fine.train_top1 > 90
+    assert not fine.collapsed
+    monkeypatch.setattr(protocol, "best", lambda trials: replace(best(trials), lr=1e-12))
+    (failed,) = linear_probe(train, test, seeds=[22], settings=SHORT).seeds
+    assert failed.best.val_top1 > 90
+    assert failed.train_top1 < 50
+    assert failed.collapsed
+
+
+def test_a_harder_test_set_is_no_collapse(clusters: Clusters) -> None:
+    train, test = clusters(4, 16, 50, 50)
+    (one,) = linear_probe(train, (test[0], np.roll(test[1], 50)), seeds=[22], settings=SHORT).seeds
+    assert one.top1 < 10
+    assert not one.collapsed
 
 
 def test_fewer_classes_than_five_and_classes_without_test_images(clusters: Clusters) -> None:
