@@ -6,6 +6,7 @@ import pickle
 import struct
 import tarfile
 from collections import OrderedDict
+from collections.abc import Callable
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,12 @@ def published_layout(model: str) -> "OrderedDict[str, Tensor]":
     for number, (key, shape, dtype) in enumerate(layout["tensors"]):
         tensors[key] = torch.full((), 1e-3 + number * 1e-6).to(getattr(torch, dtype)).expand(shape)
     return tensors
+
+
+def storage_of(tensor: Tensor) -> torch.TypedStorage:
+    """Return the storage of a tensor as ``torch.save`` pickles it."""
+    typed: Callable[..., torch.TypedStorage] = torch.TypedStorage
+    return typed(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype, _internal=True)
 
 
 def write_legacy_tar(path: Path, tensors: Mapping[str, Tensor]) -> Path:
