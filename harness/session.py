@@ -1,21 +1,24 @@
 """One run of the harness: its settings made real. What pytest and the command line share."""
 
-import platform
 from functools import cached_property
 from pathlib import Path
 
 from harness.case import Case
 from harness.cog.cases import cases as cog_cases
+from harness.cog.cases import shot_tokens
 from harness.cog.concepts import ConceptLevels
-from harness.cog.concepts import levels_of
+from harness.cog.concepts import level_options
 from harness.cog.concepts import similarities
-from harness.cog.report import Similarities
+from harness.cog.rankings import Ranking
+from harness.cog.rankings import read_ranking
+from harness.cog.rankings import save_ranking
 from harness.cog.report import shipped_suites
 from harness.cog.report import summary_lines
 from harness.cog.report import write_report
+from harness.cog.report_sections import Section
+from harness.cog.run import probe_settings
 from harness.cog.universe import Universe
 from harness.cog.universe import load_universe
-from harness.cog.universe import universe_names
 from harness.errors import ConfigError
 from harness.errors import MissingInput
 from harness.errors import nearest
@@ -23,19 +26,15 @@ from harness.features.options import Options
 from harness.features.source import FeatureSource
 from harness.features.source import torch_device
 from harness.records.book import RecordBook
-from harness.records.book import now
-from harness.records.provenance import git_state
-from harness.records.provenance import versions
+from harness.records.provenance import measured_here
 from harness.records.record import CaseIdentity
 from harness.records.record import Findings
 from harness.records.record import Outcome
-from harness.records.record import Provenance
 from harness.records.record import Record
 from harness.records.record import Status
 from harness.settings import Settings
 from harness.store import Overwrite
 from harness.store import Store
-from harness.suite import CogProtocol
 from harness.suite import Suite
 from harness.suite import load_suite
 from harness.suite import with_options
@@ -76,12 +75,15 @@ class Session:
             ConfigError: one of them is not valid.
         """
         len(self.models)
+        probe_settings(self.suite.cog)
+        level_options(self.suite.cog)
+        self.universe.seen_concepts(self.suite.cog.seen)
 
     @cached_property
     def models(self) -> Models:
         """The entries of the models file, none of whose names makes ``-k`` ambiguous."""
         models = load_models(self.settings.models_file)
-        tokens = {*self.universe.splits, *(f"N{shots:03d}" for shots in self.suite.cog.shots)}
+        tokens = {"cog", "linear", "fewshot", *self.universe.splits, *shot_tokens(self.suite.cog.shots)}
         if problems := reserved_token_problems(models, sorted(tokens)):
             raise ConfigError("\n".join(f"{self.settings.models_file}: {problem}" for problem in problems))
         return models
@@ -95,19 +97,22 @@ class Session:
         """Return all cases of a benchmark, in the order of the models file."""
         if benchmark != "cog":
             raise ConfigError(f"no benchmark is called {benchmark!r}.{nearest(benchmark, BENCHMARKS)}")
+        return cog_cases(self.suite, self._case_options, self.models, self.universe.splits)
+
+    @property
+    def _case_options(self) -> dict[str, str]:
         options = self.options["cog"]
-        if "universe" in options:  # by its own name: a path would make another case of the same file elsewhere
-            options = {**options, "universe": self.universe.name}
-        return cog_cases(self.suite, options, self.models, self.universe.splits)
+        # By its own name: by its path, the same file elsewhere would make another case.
+        return {**options, "universe": self.universe.identity} if "universe" in options else options
 
     def case(self, case_id: str) -> Case:
-        """Return a case by its id, or by the bracketed part of its pytest id where that is unique.
+        """Return a case by its id without options, or by the bracketed part of its pytest id where that is unique.
 
         Raises:
             ConfigError: there is none, or several; the message has the nearest.
         """
         every = [case for benchmark in BENCHMARKS for case in self.cases(benchmark)]
-        found = [case for case in every if case_id.partition("?")[0] in {case.id.partition("?")[0], case.name}]
+        found = [case for case in every if case_id in {case.id.partition("?")[0], case.name}]
         if len(found) != 1:
             hint = nearest(case_id, [case.id for case in every])
             raise ConfigError(f"{case_id}: {len(found)} cases of suite {self.suite.name} have this id.{hint}")
@@ -157,31 +162,28 @@ class Session:
 
     def record(self, case: Case, status: Status, reason: str | None, outcome: Outcome) -> Record:
         """Write the record of a case and return it."""
-        commit, dirty = git_state(Path.cwd())
-        circumstances = outcome.model_dump(include=set(Outcome.model_fields) - set(Findings.model_fields))
+        spec = self.models.find(case.model)
+        model = {name: getattr(spec, name) for name in ("group", "training_data", "parameters", "may_have_seen")}
         record = Record(
             case=CaseIdentity.of(case),
             status=status,
             reason=reason,
             **{name: getattr(outcome, name) for name in Findings.model_fields},
-            provenance=Provenance(
-                measured=now(),
-                commit=commit,
-                dirty=dirty,
-                versions=versions(),
-                platform=platform.platform(),
-                **circumstances,
-            ),
+            provenance=outcome.provenance or measured_here(),
         )
-        record.details["group"] = self.models.find(case.model).group
+        record.details.update(model)
         self.book.write(record)
         return record
 
     def write_reports(self) -> list[Path]:
         """Write all reports from the records of the reports folder; return the files written."""
         return write_report(
-            self.book.records(), self.settings.reports_dir, suites=self._suites(), similarities=self._similarities
+            self.book.records(), self.settings.reports_dir, suites=self._suites(), similarities=self._ranking
         )
+
+    def save_ranking(self) -> None:
+        """Keep the ranking behind this run's levels beside its records, for reports that know nothing else."""
+        save_ranking(self.book.root, self.suite.name, self._case_options, similarities(self.levels.levels))
 
     def summary(self) -> list[str]:
         """Return the tables of this suite as lines for the end of a run."""
@@ -192,12 +194,5 @@ class Session:
         own = load_suite(self.settings.suite)
         return {**shipped_suites(), own.name: own}
 
-    def _similarities(self, protocol: CogProtocol) -> Similarities | None:
-        """Return the ranking behind a protocol's levels; None for a universe that only another run knew the file of."""
-        if protocol.universe in {self.suite.cog.universe, self.universe.name}:
-            universe = self.universe
-        elif protocol.universe in universe_names():
-            universe = load_universe(protocol.universe)
-        else:
-            return None
-        return similarities(levels_of(universe, protocol, self.settings.cache_dir))
+    def _ranking(self, section: Section) -> Ranking | None:
+        return read_ranking(self.book.root, section.suite_name, section.options)

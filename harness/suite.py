@@ -4,11 +4,12 @@ The field defaults are the published protocol; a suite file names what it change
 """
 
 from pathlib import Path
+from typing import Annotated
 from typing import Any
 from typing import Literal
-from typing import get_origin
 
 import yaml
+from pydantic import AfterValidator
 from pydantic import BaseModel
 from pydantic import ConfigDict
 from pydantic import Field
@@ -22,6 +23,21 @@ from harness.yamlfile import validate
 _STRICT = ConfigDict(frozen=True, extra="forbid")
 
 
+def _different(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(numbers)) < len(numbers) or min(numbers, default=0) < 0:
+        raise ValueError("expected different numbers, none below 0")
+    return numbers
+
+
+def _positive(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    if min(numbers, default=1) < 1:
+        raise ValueError("expected numbers of at least 1")
+    return numbers
+
+
+Different = Annotated[tuple[int, ...], AfterValidator(_different)]
+
+
 LEVEL_OPTIONS = ("lcs", "count", "instance_edges", "leaf_first", "exclusions", "measure", "vectors", "seen")
 """The options of `CogProtocol` that say how levels are derived."""
 
@@ -33,10 +49,10 @@ class CogProtocol(BaseModel):
 
     universe: str = "in21k"
     """Concepts, seen concepts, levels and images: a shipped name or the path of a universe file."""
-    seeds: tuple[int, ...] = Field(default=(22, 37, 45, 77, 93), min_length=1)
+    seeds: Different = Field(default=(22, 37, 45, 77, 93), min_length=1)
     trials: int = Field(default=30, ge=1)
     """Hyper-parameter trials of TPE per seed."""
-    shots: tuple[int, ...] = Field(default=(1, 2, 4, 8, 16, 32, 64, 128), min_length=1)
+    shots: Annotated[Different, AfterValidator(_positive)] = Field(default=(1, 2, 4, 8, 16, 32, 64, 128), min_length=1)
     epochs: int = Field(default=100, ge=1)
     batch_size: int = Field(default=1024, ge=1)
     momentum: float = Field(default=0.9, ge=0, lt=1)
@@ -52,6 +68,8 @@ class CogProtocol(BaseModel):
     tpe: Literal["sequential", "batched"] = "sequential"
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     l2_normalize: bool = True
+    feature_precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """The lowest precision that features may be extracted in; used only while they stay within a tolerance."""
     resize: int | None = Field(default=None, ge=1)
     """Shortest side before the crop; None: as the model's entry says (the reference code: equal to the crop)."""
     unreadable: Literal["fail", "drop"] = "fail"
@@ -85,7 +103,7 @@ class Suite(BaseModel):
 
     model_config = _STRICT
 
-    name: str
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     title: str
     note: str = ""
     """A sentence that stands wherever the suite's numbers are shown."""
@@ -107,13 +125,25 @@ def load_suite(name_or_file: str) -> Suite:
     Raises:
         ConfigError: there is no such suite, or the file is not a valid one.
     """
-    if name_or_file in suite_names():
-        return validate(Suite, data.path(f"suites/{name_or_file}.yaml"))
-    if Path(name_or_file).is_file():
-        return validate(Suite, Path(name_or_file))
     names = suite_names()
-    hint = nearest(name_or_file, names)
-    raise ConfigError(f"--suite {name_or_file}: neither a file nor a shipped suite ({', '.join(names)}).{hint}")
+    if name_or_file in names:
+        return validate(Suite, data.path(f"suites/{name_or_file}.yaml"))
+    path = Path(name_or_file)
+    if not path.is_file():
+        hint = nearest(name_or_file, names)
+        raise ConfigError(f"--suite {name_or_file}: neither a file nor a shipped suite ({', '.join(names)}).{hint}")
+    suite = validate(Suite, path)
+    if suite.name in names:
+        raise ConfigError(f"{path}: name: {suite.name!r} is a shipped suite, whose records it would overwrite")
+    return _with_universe_beside(suite, path)
+
+
+def _with_universe_beside(suite: Suite, path: Path) -> Suite:
+    """Read a suite file's universe relative to that file, wherever the run is started."""
+    beside = path.parent / suite.cog.universe
+    if not beside.is_file():
+        return suite
+    return suite.model_copy(update={"cog": suite.cog.model_copy(update={"universe": str(beside)})})
 
 
 def with_options(suite: Suite, assignments: tuple[str, ...]) -> tuple[Suite, dict[str, dict[str, str]]]:
@@ -142,7 +172,7 @@ def _parsed(suite: Suite, assignment: str) -> tuple[str, str, Any]:
     if not separator:
         raise ConfigError(f"--protocol {assignment}: expected KEY=VALUE, for example trials=30")
     section, key = _locate(suite, path.strip())
-    if get_origin(type(getattr(suite, section)).model_fields[key].annotation) is tuple:
+    if isinstance(getattr(getattr(suite, section), key), tuple):
         return section, key, [yaml.safe_load(part) for part in text.split(",") if part.strip()]
     try:
         return section, key, yaml.safe_load(text)

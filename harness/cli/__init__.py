@@ -49,3 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader, such as head, has enough; Python would complain at exit otherwise
         return 0
+    except OSError as error:
+        print(f"harness: {error}", file=sys.stderr)
+        return 1

@@ -37,8 +37,10 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _why(options: argparse.Namespace) -> int:
+    name, _, given = options.case.partition("?")
+    options.protocol = [*(options.protocol or []), *(f"cog.{each}" for each in given.split("&") if each)]
     session = session_of(options)
-    case = session.case(options.case)
+    case = session.case(name)
     record = session.book.read(case)
     print(f"case      {case.id}")
     print(f"record    {_state(session, case) if record else 'none: never run'}")

@@ -16,7 +16,7 @@ def cases(suite: Suite, options: Mapping[str, str], models: Iterable[str], split
         models: Names of models.
         splits: Names of splits, the seen concepts first.
     """
-    shots = [f"N{n:03d}" for n in suite.cog.shots]
+    shots = shot_tokens(suite.cog.shots)
     splits = list(splits)
     return [
         Case("cog", protocol, model, suite.name, {"split": split, **tokens}, options)
@@ -24,6 +24,13 @@ def cases(suite: Suite, options: Mapping[str, str], models: Iterable[str], split
         for split in splits
         for protocol, tokens in [("linear", {}), *(("fewshot", {"shots": n}) for n in shots)]
     ]
+
+
+def shot_tokens(shots: Iterable[int]) -> list[str]:
+    """Return ``N001``, ``N004`` ...: of equal width, so that ``-k`` with one of them selects no other."""
+    shots = list(shots)
+    width = max(3, *(len(str(n)) for n in shots))
+    return [f"N{n:0{width}d}" for n in shots]
 
 
 def shots_of(case: Case) -> int | None:

@@ -1,14 +1,13 @@
 """A probe's score in the store, and the outcome it stands for in a record.
 
 An entry holds ``score.json`` (the outcome), ``predictions.npz`` (predictions [seeds, test images, 5], most likely
-first, the training rows of each final run, and the ids of the test images), ``curves.json`` (every trial and final
-run) and ``classifiers.safetensors`` (weight and bias of each seed).
+first, accuracy per class [seeds, classes], the training rows of each final run, and the ids of the test images),
+``curves.json`` (every trial and final run) and ``classifiers.safetensors`` (weight and bias of each seed).
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
@@ -21,6 +20,7 @@ from harness.records.plain import metric_reason
 from harness.records.plain import to_plain
 from harness.records.record import Metric
 from harness.records.record import Outcome
+from harness.records.record import Provenance
 
 if TYPE_CHECKING:
     from harness.cog.splits import Split
@@ -29,22 +29,13 @@ if TYPE_CHECKING:
     from harness.probe.score import SeedScore
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """How a probe was run."""
-
-    device: str
-    threads: int
-    seconds: dict[str, float]
-
-
 def write_score(
     folder: Path,
     score: "ProbeScore",
     split: "Split",
     train: "FeatureMatrix",
     test: "FeatureMatrix",
-    circumstances: Circumstances,
+    provenance: Provenance,
 ) -> None:
     """Fill an entry of the store with everything that a probe found."""
     seeds = score.seeds
@@ -62,24 +53,23 @@ def write_score(
             "trial_images": seeds[0].n_train,
             "validation_images": seeds[0].n_val,
             "final_images": len(seeds[0].final_rows),
-            "per_class_top1": to_plain(np.mean([seed.per_class for seed in seeds], axis=0)),
+            "checkpoint": to_plain(train.about.get("checkpoint")),
         },
         warnings=[*_warnings(seeds), *_dropped(train, "training"), *_dropped(test, "test")],
-        threads=circumstances.threads,
-        seeds=[seed.seed for seed in seeds],
-        seconds=circumstances.seconds,
-        device=str(test.about.get("device", circumstances.device)),
-        digests={"train_images": split.train.digest, "test_images": split.test.digest},
+        provenance=provenance,
     )
-    arrays: dict[str, Any] = {f"rows_{seed.seed}": seed.final_rows for seed in seeds}
-    predictions = np.stack([seed.predictions for seed in seeds])
-    np.savez_compressed(
-        folder / "predictions.npz", allow_pickle=False, predictions=predictions, test_ids=np.array(test.ids), **arrays
-    )
-    tensors = {f"{name}_{s.seed}": getattr(s, name) for s in seeds for name in ("weight", "bias")}
-    save_file(tensors, folder / "classifiers.safetensors")
+    _write_arrays(folder, seeds, test.ids)
     (folder / "curves.json").write_text(json.dumps([_curves(seed) for seed in seeds]))
     (folder / "score.json").write_text(outcome.model_dump_json())
+
+
+def _write_arrays(folder: Path, seeds: Sequence["SeedScore"], test_ids: Sequence[str]) -> None:
+    arrays: dict[str, Any] = {f"rows_{seed.seed}": seed.final_rows for seed in seeds}
+    arrays |= {name: np.stack([getattr(seed, name) for seed in seeds]) for name in ("predictions", "per_class")}
+    arrays["test_ids"] = np.array(test_ids)
+    np.savez_compressed(folder / "predictions.npz", allow_pickle=False, **arrays)
+    tensors = {f"{name}_{seed.seed}": getattr(seed, name) for seed in seeds for name in ("weight", "bias")}
+    save_file(tensors, folder / "classifiers.safetensors")
 
 
 def read_outcome(entry: Path) -> Outcome:
@@ -88,14 +78,7 @@ def read_outcome(entry: Path) -> Outcome:
 
 
 def _metric(values: Sequence[float]) -> Metric:
-    mean, std = float(np.mean(values)), float(np.std(values))
-    reason = metric_reason(mean)
-    return Metric(
-        value=None if reason else mean,
-        std=None if reason else std,
-        per_seed=[None if metric_reason(value) else value for value in values],
-        reason=reason,
-    )
+    return Metric(value=np.mean(values), std=np.std(values), per_seed=list(values))
 
 
 def _warnings(seeds: Sequence["SeedScore"]) -> list[str]:

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import quote
 
+from harness.cog.rankings import Ranking
 from harness.cog.report_figures import Drawing
 from harness.cog.report_figures import drawings
 from harness.cog.report_figures import measured_baseline
@@ -24,13 +23,9 @@ from harness.report.writers import to_csv
 from harness.report.writers import to_latex
 from harness.report.writers import to_markdown
 from harness.report.writers import to_terminal
-from harness.suite import CogProtocol
 from harness.suite import Suite
 from harness.suite import load_suite
 from harness.suite import suite_names
-
-Similarities: TypeAlias = Sequence[tuple[int, float, int | None]]
-"""(rank from 1, similarity to the nearest seen concept, level from 1 or None in a gap) of every unseen concept."""
 
 _HEAD = """# ImageNet-CoG
 
@@ -44,7 +39,7 @@ def write_report(
     reports_dir: Path,
     *,
     suites: Mapping[str, Suite] | None = None,
-    similarities: Callable[[CogProtocol], Similarities | None] = lambda _: None,
+    similarities: Callable[[Section], Ranking | None] = lambda _: None,
 ) -> list[Path]:
     """Write ``cog.md``, ``cog.csv``, ``cog.tex`` and ``figures/cog-*`` (SVG and PNG) under ``reports_dir``.
 
@@ -55,7 +50,7 @@ def write_report(
         records: One per case; those of other benchmarks are passed over.
         reports_dir: Made if absent.
         suites: Suites by name; default: the shipped ones.
-        similarities: Gives the ranked concepts behind a protocol's levels, or None for no such figure.
+        similarities: Gives the ranked concepts behind the levels of a section, or None for no such figure.
 
     Returns:
         The files written.
@@ -68,8 +63,7 @@ def write_report(
     written = [reports_dir / f"cog.{suffix}" for suffix in ("csv", "tex", "md")]
     text = _HEAD.format(count=sum(len(section.records) for section in found))
     for section, some in zip(found, shown, strict=True):
-        ranking = similarities(section.protocol) if section.protocol and section.measured else None
-        drawn = drawings(section, ranking)
+        drawn = drawings(section, similarities(section) if section.measured else None)
         links, paths = _save(section, drawn, reports_dir / "figures")
         written += paths
         text += "\n".join(["", _heading(section), *map(to_markdown, some), *links, *_remarks(section)])

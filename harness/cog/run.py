@@ -1,9 +1,12 @@
 """A case of ImageNet-CoG from features to an outcome: probes through the store."""
 
 import time
+import warnings
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +14,6 @@ import numpy.typing as npt
 from harness.case import Case
 from harness.cog.cases import shots_of
 from harness.cog.concepts import ConceptLevels
-from harness.cog.outcome import Circumstances
 from harness.cog.outcome import read_outcome
 from harness.cog.outcome import write_score
 from harness.digest import Plain
@@ -20,11 +22,18 @@ from harness.features.matrix import FeatureMatrix
 from harness.features.source import FeatureSource
 from harness.images import ImageSet
 from harness.probe.journal import FileJournal
+from harness.probe.journal import JournalError
 from harness.probe.settings import ProbeSettings
+from harness.records.provenance import measured_here
+from harness.records.provenance import processor
 from harness.records.provenance import versions
 from harness.records.record import Outcome
 from harness.store import Overwrite
+from harness.store import StoreWarning
 from harness.suite import CogProtocol
+
+if TYPE_CHECKING:
+    from harness.probe.score import ProbeScore
 
 KIND = "probe"
 """The kind of entry that probes are in the store."""
@@ -53,13 +62,16 @@ def evaluate(case: Case, levels: ConceptLevels, features: FeatureSource, overwri
         built.append(folder)
         _probe(case, levels, features, folder)
 
-    entry = features.store.get(KIND, key, build, overwrite=overwrite, resumable=True)
+    # A probe is kept under the key of its features, so that features made anew call for a probe made anew.
+    anew = Overwrite.ALWAYS in {overwrite, features.options.overwrite}
+    entry = features.store.get(KIND, key, build, overwrite=Overwrite.ALWAYS if anew else overwrite, resumable=True)
     outcome = read_outcome(entry)
     outcome.key = key
-    outcome.cached = not built
-    outcome.digests |= {"result": digest_of(key), "weights": features.weights(case.model)}
-    outcome.seconds["total"] = features.store.seconds(entry)
-    outcome.licence = features.spec(case.model).licence
+    if outcome.provenance is not None:
+        digests = {"result": digest_of(key), "weights": features.weights(case.model)}
+        found = {"cached": not built, "licence": features.spec(case.model).licence}
+        found["digests"] = {**outcome.provenance.digests, **digests}
+        outcome.provenance = outcome.provenance.model_copy(update=found)
     if (similarity := levels.mean_similarity(case.tokens["split"])) is not None:
         outcome.details["mean_similarity"] = similarity
     return outcome
@@ -121,18 +133,35 @@ def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: P
         for images in (split.train, split.test)
     )
     extracted = time.perf_counter()
-    probe = linear_probe if shots is None else partial(few_shot_probe, shots=shots)
+    probe = partial(
+        linear_probe if shots is None else partial(few_shot_probe, shots=shots),
+        (train.features, _kept(split.train_labels, split.train, train)),
+        (test.features, _kept(split.test_labels, split.test, test)),
+        seeds=protocol.seeds,
+        settings=probe_settings(protocol),
+        device=options.device,
+    )
     with threads(options.threads):
-        score = probe(
-            (train.features, _kept(split.train_labels, split.train, train)),
-            (test.features, _kept(split.test_labels, split.test, test)),
-            seeds=protocol.seeds,
-            settings=probe_settings(protocol),
-            device=options.device,
-            journal=FileJournal(folder / "journal.jsonl"),
-        )
-    seconds = {"features": extracted - began, "probe": time.perf_counter() - extracted}
-    write_score(folder, score, split, train, test, Circumstances(options.device, options.threads, seconds))
+        score = _resumed(probe, folder / "journal.jsonl")
+    provenance = measured_here(
+        device=f"cpu: {processor()}" if options.device_type == "cpu" else f"{options.device}: {train.about['device']}",
+        threads=options.threads,
+        seeds=list(protocol.seeds),
+        seconds={"features": extracted - began, "probe": time.perf_counter() - extracted},
+        digests={"train_images": split.train.digest, "test_images": split.test.digest},
+    )
+    write_score(folder, score, split, train, test, provenance)
+
+
+def _resumed(probe: "Callable[..., ProbeScore]", path: Path) -> "ProbeScore":
+    """Go on from the journal of finished trials; without it where it cannot be used, which gives the same score."""
+    try:
+        return probe(journal=FileJournal(path))
+    except JournalError as fault:
+        aside = path.with_suffix(".set-aside")
+        path.replace(aside)
+        warnings.warn(f"{fault}; it is set aside and the search starts over", StoreWarning, stacklevel=2)
+        return probe(journal=FileJournal(path))
 
 
 def _kept(labels: npt.NDArray[np.int64], images: ImageSet, matrix: FeatureMatrix) -> npt.NDArray[np.int64]:

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.case import Case
+from harness.errors import ConfigError
 from harness.plugin.options import SESSION
 from harness.session import BENCHMARKS
 
@@ -17,7 +18,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"{metafunc.definition.nodeid} takes 'case', so it needs one benchmark marker ({', '.join(BENCHMARKS)})"
         )
     protocol = metafunc.function.__name__.removeprefix("test_")
-    cases = [case for case in metafunc.config.stash[SESSION].cases(markers[0]) if case.protocol == protocol]
+    try:
+        every = metafunc.config.stash[SESSION].cases(markers[0])
+    except ConfigError as error:  # without a models file nothing was checked before
+        raise pytest.UsageError(str(error)) from error
+    cases = [case for case in every if case.protocol == protocol]
     metafunc.parametrize("case", cases, ids=[case.name for case in cases])
 
 

@@ -1,6 +1,7 @@
 """Options on pytest's command line and in its ini file."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from harness.settings import settings_from
 
 SESSION = pytest.StashKey[Session]()
 _STARTED = "harness_run_started"
+_FROM_ROOT = {"models_file": "models.yaml", "reports_dir": "reports"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     started = workerinput.get(_STARTED, time.time())
     try:
         session = Session(settings_from(lambda option: _value(config, option), run_started=started))
-        session.check()
+        if config.getoption("harness_models") or session.settings.models_file.exists():
+            session.check()
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = session
@@ -58,6 +61,11 @@ class _SendToWorkers:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
+    """Return what the command line says, else the ini file, else our default; paths of these two from the root."""
     destination = f"harness_{option.name}"
-    given = config.getoption(destination)
-    return given or config.getini(destination)
+    if given := config.getoption(destination):
+        return given
+    value = config.getini(destination) or _FROM_ROOT.get(option.field)
+    if isinstance(value, str) and (option.metavar in {"FILE", "DIR"} or (config.rootpath / value).is_file()):
+        return str(config.rootpath / Path(value).expanduser())
+    return value

@@ -10,7 +10,7 @@ from harness.errors import HarnessError
 from harness.errors import MissingInput
 from harness.plugin.collection import case_of
 from harness.plugin.options import SESSION
-from harness.records.plain import metric_reason
+from harness.records.plain import is_number
 from harness.records.plain import to_plain
 from harness.records.record import Metric
 from harness.records.record import Outcome
@@ -20,7 +20,7 @@ _REPORT = pytest.StashKey[pytest.TestReport]()
 
 
 class Recorder:
-    """What the ``record`` fixture gives: takes an outcome whole, or metrics one by one.
+    """What the ``record`` fixture gives: takes an outcome whole, or metrics and details one by one.
 
     Every metric also becomes a property of the test report, and so of JUnit XML.
     """
@@ -38,30 +38,41 @@ class Recorder:
         higher_is_better: bool = True,
         reason: str | None = None,
     ) -> None:
-        """Record an outcome, or one metric by name.
+        """Record an outcome, or one value by name.
 
         Args:
-            what: An `Outcome`, or the name of a metric.
-            value: A number: Python's, NumPy's or torch's. NaN and infinities are recorded as null.
+            what: An `Outcome`, or a name.
+            value: A number, Python's, NumPy's or torch's, becomes a metric; NaN and infinities are recorded as null.
+                Other plain values (text, lists, dicts ...) become details.
             unit: ``percent``, ``fraction``, ``count``, ``seconds`` ...
             higher_is_better: The direction of the metric.
             reason: Why the value does not exist; said for you where it is NaN or infinite.
 
         Raises:
-            NotRecordable: the value is no number, inside the case, where the traceback points to it.
+            NotRecordable: the value has no plain form. Raised inside the case, where the traceback points to it.
         """
         __tracebackhide__ = True  # the line of the case is what its author looks for
         if isinstance(what, Outcome):
-            self.outcome = what
-            for name, metric in what.metrics.items():
-                self._item.user_properties.append((name, metric.value))
-            return
-        why = metric_reason(value)
-        plain: Any = to_plain(value, what)
-        self.outcome.metrics[what] = Metric(
-            value=plain, unit=unit, higher_is_better=higher_is_better, reason=(reason or why) if plain is None else None
-        )
-        self._item.user_properties.append((what, plain))
+            self._take(what)
+        elif is_number(value):
+            self._add(what, Metric(value=value, unit=unit, higher_is_better=higher_is_better, reason=reason))
+        else:
+            plain: Any = to_plain(value, what)
+            self.outcome.details[what] = plain
+            self._item.user_properties.append((what, plain))
+
+    def _take(self, outcome: Outcome) -> None:
+        """Take an outcome beside what is recorded already, refusing here what could not be written later."""
+        details: Any = to_plain(outcome.details, "details")
+        metrics, known = outcome.metrics, self.outcome
+        update = {"metrics": known.metrics, "details": {**known.details, **details}}
+        self.outcome = outcome.model_copy(update=update)
+        for name, metric in metrics.items():
+            self._add(name, metric)
+
+    def _add(self, name: str, metric: Metric) -> None:
+        self.outcome.metrics[name] = metric
+        self._item.user_properties.append((name, metric.value))
 
 
 @pytest.fixture
@@ -89,7 +100,11 @@ def pytest_runtest_makereport(
     case = case_of(item)
     if case is not None and not report.passed:
         status: Status = "skipped" if report.skipped else "failed"
-        item.config.stash[SESSION].record(case, status, _reason(report, error), Outcome())
+        try:
+            item.config.stash[SESSION].record(case, status, _reason(report, error), Outcome())
+        except OSError as fault:  # raised from here it would end the whole run
+            report.outcome = "failed"
+            report.longrepr = f"{report.longreprtext}\nthe record of {case.id} cannot be written: {fault}"
     return report
 
 

@@ -1,5 +1,6 @@
 """The end of a run: what was skipped and why, in a few lines, and the reports."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -20,10 +21,12 @@ def pytest_terminal_summary(terminalreporter: _Terminal, config: pytest.Config) 
         terminalreporter.write_line(line, yellow=True)
     session = config.stash[SESSION]
     terminalreporter.write_line("")
+    if "passed" in stats:
+        session.save_ranking()
     for line in session.summary():
         terminalreporter.write_line(line)
     report, *_ = [path for path in session.write_reports() if path.suffix == ".md"]
-    terminalreporter.write_line(f"report: {report}")
+    terminalreporter.write_line(f"report: {os.path.relpath(report)}")
 
 
 def folded_skips(reports: Iterable[pytest.TestReport]) -> list[str]:

@@ -2,14 +2,13 @@
 
 import json
 import warnings
-from datetime import UTC
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from harness.case import Case
 from harness.files import write_atomic
+from harness.records.provenance import now
 from harness.records.record import Attempt
 from harness.records.record import Record
 
@@ -51,11 +50,6 @@ class RecordBook:
         """Return all records in the order of suite, then id. Files that are no records are named in a warning."""
         found = [_read(path) for path in sorted(self.root.rglob("*.json")) if not path.name.startswith(".")]
         return sorted((r for r in found if r is not None), key=lambda record: (record.case.suite, record.case.id))
-
-
-def now() -> str:
-    """Return the time, UTC, ISO 8601, in seconds."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _read(path: Path) -> Record | None:

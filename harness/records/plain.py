@@ -43,19 +43,23 @@ def to_plain(value: Any, name: str = "value") -> Plain:
     )
 
 
-def metric_reason(value: Any) -> str | None:
-    """Say why a metric's value is None: ``not a number``, ``infinite``; None where it is a number.
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number, Python's or a 0-dimensional NumPy or torch one. Truth values are not."""
+    value = _scalar(value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
-    Raises:
-        NotRecordable: the value is neither a number nor a 0-dimensional array or tensor of one.
-    """
-    if callable(tolist := getattr(value, "tolist", None)):
-        value = tolist()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NotRecordable(f"a metric has to be a number, found {type(value).__name__}: {value!r}")
-    if math.isnan(value):
+
+def metric_reason(value: Any) -> str | None:
+    """Say why a number is recorded as None: ``not a number``, ``infinite``; None where it is finite."""
+    value = _scalar(value)
+    if isinstance(value, float) and math.isnan(value):
         return "not a number"
-    return "infinite" if math.isinf(value) else None
+    return "infinite" if isinstance(value, float) and math.isinf(value) else None
+
+
+def _scalar(value: Any) -> Any:
+    tolist = getattr(value, "tolist", None)
+    return tolist() if callable(tolist) and tuple(getattr(value, "shape", (0,))) == () else value
 
 
 def _elements(value: Any, tolist: Any, name: str) -> Any:

@@ -2,9 +2,14 @@
 
 import platform
 import subprocess
+from datetime import UTC
+from datetime import datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+from harness.records.record import Provenance
 
 _PACKAGES = (
     "generalization-harness",
@@ -17,6 +22,28 @@ _PACKAGES = (
     "nltk",
     "pillow",
 )
+
+
+def measured_here(**circumstances: Any) -> Provenance:
+    """Return the provenance of what is measured here and now.
+
+    Args:
+        **circumstances: Fields of `Provenance` that the protocol knows: device, threads, seeds, seconds, digests ...
+    """
+    commit, dirty = git_state(Path.cwd())
+    return Provenance(
+        measured=now(),
+        commit=commit,
+        dirty=dirty,
+        versions=versions(),
+        platform=platform.platform(),
+        **circumstances,
+    )
+
+
+def now() -> str:
+    """Return the time, UTC, ISO 8601, in seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @cache

@@ -8,8 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel
 from pydantic import ConfigDict
+from pydantic import model_validator
 
 from harness.case import Case
+from harness.records.plain import metric_reason
+from harness.records.plain import to_plain
 
 Status = Literal["passed", "failed", "skipped"]
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -66,6 +69,16 @@ class Metric(BaseModel):
     """One value a seed, in the order of ``provenance.seeds``."""
     reason: str | None = None
     """Why the value is null."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, values: Any) -> Any:
+        """Take NumPy's and torch's numbers too, and say why one that is not finite is null."""
+        if not isinstance(values, dict) or values.get("value") is None:
+            return values
+        reason = metric_reason(values["value"])
+        plain = {name: to_plain(value, name) for name, value in values.items()}
+        return {**plain, "reason": plain.get("reason") or reason} if reason else plain
 
 
 class Provenance(BaseModel):
@@ -142,14 +155,9 @@ class Record(Findings):
 
 
 class Outcome(Findings):
-    """What a protocol hands to the record: what it found and how it ran, as in `Provenance`."""
+    """What a protocol hands to the record."""
 
     model_config = ConfigDict(extra="forbid")
 
-    threads: int | None = None
-    seeds: list[int] = []
-    seconds: dict[str, float] = {}
-    cached: bool = False
-    digests: dict[str, str] = {}
-    licence: str | None = None
-    device: str = ""
+    provenance: Provenance | None = None
+    """How it was measured, perhaps in an earlier run; None: here and now."""

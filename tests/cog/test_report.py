@@ -21,23 +21,23 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from harness.case import Case
-from harness.cog.report import Similarities
+from harness.cog.rankings import Ranking
 from harness.cog.report import shipped_suites
 from harness.cog.report import summary_lines
 from harness.cog.report import write_report
 from harness.cog.report_figures import drawings
+from harness.cog.report_sections import Section
 from harness.cog.report_sections import sections
 from harness.records.record import Attempt
 from harness.records.record import CaseIdentity
 from harness.records.record import Metric
 from harness.records.record import Record
-from harness.suite import CogProtocol
 
 GOLDEN = Path(__file__).parent / "golden_report"
 SPLITS = ("seen", "L1", "L2")
 DRAWN = ("levels", "relative", "fewshot", "similarity")
 NOTE = "Emoji drawings, not photographs."
-SIMILARITIES: Similarities = [(1, 0.9, 1), (2, 0.8, 1), (3, 0.7, None), (4, 0.6, 2)]
+SIMILARITIES: Ranking = [(1, 0.9, 1), (2, 0.8, 1), (3, 0.7, None), (4, 0.6, 2)]
 
 
 def identity(model: str, split: str, shots: int | None = None, suite: str = "mini", **options: str) -> CaseIdentity:
@@ -88,8 +88,8 @@ def small_set() -> list[Record]:
     return records
 
 
-def similarities(protocol: CogProtocol) -> Similarities | None:
-    return SIMILARITIES if protocol.schedule == "reference" else None
+def similarities(section: Section) -> Ranking | None:
+    return None if section.options else SIMILARITIES
 
 
 def test_golden(tmp_path: Path) -> None:

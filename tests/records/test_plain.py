@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from harness.records.plain import NotRecordable
+from harness.records.plain import is_number
 from harness.records.plain import metric_reason
 from harness.records.plain import to_plain
+from harness.records.record import Metric
 
 
 @pytest.mark.parametrize(
@@ -55,10 +57,17 @@ def test_a_nested_fault_is_located() -> None:
         to_plain({"a": [1, Path("b")]}, "x")
 
 
-def test_reasons() -> None:
+def test_numbers_and_reasons() -> None:
     assert metric_reason(1) is None
     assert metric_reason(np.float64("nan")) == "not a number"
-    assert metric_reason(-math.inf) == "infinite"
-    for value in ("1", True, [1.0], None):
-        with pytest.raises(NotRecordable):
-            metric_reason(value)
+    assert metric_reason(np.array(-math.inf)) == "infinite"
+    assert all(is_number(value) for value in (1, 0.5, np.float32(1), np.array(2), math.nan))
+    assert not any(is_number(value) for value in ("1", True, np.bool_(True), [1.0], None, Path("x"), np.zeros(2)))
+
+
+def test_a_metric_takes_numpy_and_says_why_a_number_is_missing() -> None:
+    metric = Metric(value=np.float32(0.5), std=np.float64("nan"), per_seed=[np.float64(1), math.inf])
+    assert metric == Metric(value=0.5, std=None, per_seed=[1.0, None])
+    assert Metric(value=math.nan).reason == "not a number"
+    assert Metric(value=math.inf, reason="diverged").reason == "diverged"
+    assert Metric.model_validate_json(metric.model_dump_json()) == metric
