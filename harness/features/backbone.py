@@ -6,6 +6,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from harness.digest import Plain
+
 
 class Backbone(Protocol):
     """A frozen network in eval mode, with its own preprocessing and feature layer."""
@@ -17,6 +19,9 @@ class Backbone(Protocol):
     @property
     def dim(self) -> int:
         """Length of a feature vector."""
+
+    def describe(self) -> dict[str, Plain]:
+        """Say what became of the content of its checkpoint, for the record; empty where there is none."""
 
     def preprocess(self, image: Image.Image, /) -> Tensor:
         """Turn an RGB image into uint8 [3, S, S]. Called from several threads at once."""

@@ -19,11 +19,11 @@ from harness.features.decoding import decoded
 from harness.features.decoding import default_workers
 from harness.features.matrix import describe
 from harness.features.network import Network
-from harness.features.network import torch_threads
 from harness.features.options import Options
 from harness.features.rows import RowWriter
 from harness.images import ImageSet
 from harness.images import Unreadable
+from harness.probe.chains import threads
 
 
 def extract(images: ImageSet, backbone: Backbone, folder: Path, key: Mapping[str, Plain], options: Options) -> None:
@@ -39,7 +39,7 @@ def extract(images: ImageSet, backbone: Backbone, folder: Path, key: Mapping[str
         OSError: the disk is full.
     """
     network = Network(backbone, options)
-    with RowWriter(folder, len(images), backbone.dim, key) as writer, torch_threads(options.threads):
+    with RowWriter(folder, len(images), backbone.dim, key) as writer, threads(options.threads):
         error = _settle_precision(network, images, backbone, options)
         resumed_at, began = writer.done, time.perf_counter()
         with closing(_inputs(images, backbone, options, range(resumed_at, len(images)))) as batches:
@@ -52,6 +52,7 @@ def extract(images: ImageSet, backbone: Backbone, folder: Path, key: Mapping[str
     lost = {image.id for image in writer.unreadable}
     about: dict[str, Plain] = {
         "backbone": backbone.name,
+        "checkpoint": backbone.describe(),
         "device": torch.cuda.get_device_name(options.device) if options.device_type == "cuda" else options.device,
         "threads": options.threads,
         "batch_size": options.batch,

@@ -1,8 +1,6 @@
-"""The network's side of extraction: precision, threads and what fits into memory."""
+"""The network's side of extraction: precision and what fits into memory."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -84,14 +82,3 @@ class Network:
             if len(images) == 1:
                 raise
             return None
-
-
-@contextmanager
-def torch_threads(threads: int) -> Iterator[None]:
-    """Give torch this number of threads for the duration."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

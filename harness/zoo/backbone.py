@@ -9,6 +9,7 @@ from PIL import Image
 from torch import Tensor
 from torch import nn
 
+from harness.digest import Plain
 from harness.errors import ConfigError
 from harness.errors import CorruptInput
 from harness.zoo.architectures import build_network
@@ -54,6 +55,10 @@ class Backbone:
     def name(self) -> str:
         """The name of the entry."""
         return self.spec.name
+
+    def describe(self) -> dict[str, Plain]:
+        """Return what became of the checkpoint's content, see `CheckpointReport`; empty for random weights."""
+        return {} if self.report is None else self.report.describe()
 
     def preprocess(self, image: Image.Image) -> Tensor:
         """Resize and crop one image for this network; for decoding threads.

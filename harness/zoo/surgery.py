@@ -6,11 +6,13 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import asdict
 from dataclasses import dataclass
 
 from torch import Tensor
 from torch import nn
 
+from harness.digest import Plain
 from harness.errors import ConfigError
 from harness.errors import CorruptInput
 from harness.errors import nearest
@@ -18,6 +20,7 @@ from harness.zoo.checkpoint import Checkpoint
 from harness.zoo.spec import Surgery
 
 _SHOWN = 8
+_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,13 @@ class CheckpointReport:
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]
     loaded: int
+
+    def describe(self) -> dict[str, Plain]:
+        """Return the report as plain values; of each list its ``count`` and, in ``first``, up to 20 names."""
+        return {
+            name: {"count": len(value), "first": list(value[:_NAMED])} if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch import nn
 
 from harness import data
+from harness.digest import Plain
 from harness.images import EncodedImages
 from harness.images import list_images
 from harness.images import open_images
@@ -31,6 +32,9 @@ class FakeBackbone:
             ).eval()
         self.batches: list[int] = []
         self.threads: set[int] = set()
+
+    def describe(self) -> dict[str, Plain]:
+        return {"format": "none"}
 
     def preprocess(self, image: Image.Image) -> Tensor:
         resized = image.resize((40, 40), Image.Resampling.BICUBIC)

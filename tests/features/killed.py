@@ -13,6 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from harness import data
+from harness.digest import Plain
 from harness.features import Options
 from harness.features import features
 from harness.images import list_images
@@ -29,6 +30,9 @@ class Means:
     def __init__(self, log: Path, seconds: float) -> None:
         self.log = log
         self.seconds = seconds
+
+    def describe(self) -> dict[str, Plain]:
+        return {}
 
     def preprocess(self, image: Image.Image) -> Tensor:
         return torch.from_numpy(np.array(image)).permute(2, 0, 1)

@@ -1,5 +1,6 @@
 """Cutting, renaming and strict loading, with the words that users see."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,22 @@ def test_the_report_names_what_became_of_every_key(tmp_path: Path) -> None:
     assert (report.file, report.format, report.reader) == ("w.pth", "torch zip", "torch weights_only")
     assert (report.dropped, report.missing, report.unexpected, report.outside) == (("queue",), (), (), 0)
     assert report.loaded == len(Net().state_dict())
+
+
+def test_the_summary_of_a_report_counts_all_and_names_twenty(tmp_path: Path) -> None:
+    extra = tensors(*(f"head.{number}" for number in range(21)))
+    torch.save({"model": {**Net().state_dict(), **extra}, "args": argparse.Namespace(lr=1)}, tmp_path / "w.pth")
+    surgery = Surgery(sub_key="model", drop=("^head",), inert=("argparse.Namespace",))
+    report = load_checkpoint(Net(), read_checkpoint(tmp_path / "w.pth", surgery.inert), surgery)
+    nothing = {"count": 0, "first": []}
+    assert report.describe() == {
+        "file": "w.pth",
+        "format": "torch zip",
+        "reader": "inert unpickler",
+        "objects_dropped": {"count": 1, "first": ["args (argparse.Namespace)"]},
+        "outside": 0,
+        "dropped": {"count": 21, "first": [f"head.{number}" for number in range(20)]},
+        "missing": nothing,
+        "unexpected": nothing,
+        "loaded": len(Net().state_dict()),
+    }
