@@ -14,6 +14,7 @@ import numpy.typing as npt
 from harness.digest import Plain
 from harness.errors import CorruptInput
 from harness.files import write_atomic
+from harness.images import ImageSet
 from harness.images import Unreadable
 
 FEATURES = "features.npy"
@@ -28,6 +29,7 @@ class FeatureMatrix:
     """Features as the network gave them; L2 normalisation is for those who use them.
 
     Args:
+        folder: The entry of the store; other programs may map its ``features.npy``.
         features: float32 [n, d], mapped from the file, read-only.
         ids: The sample id of each row, in the order of the image set.
         unreadable: The images of the set that have no row, since they cannot be decoded.
@@ -35,6 +37,7 @@ class FeatureMatrix:
         labels: int64 [n]; only where the features were imported with labels.
     """
 
+    folder: Path
     features: npt.NDArray[np.float32]
     ids: tuple[str, ...]
     unreadable: tuple[Unreadable, ...]
@@ -46,6 +49,7 @@ class FeatureMatrix:
         """Open an entry of the store."""
         labels = folder / LABELS
         return cls(
+            folder,
             np.load(folder / FEATURES, mmap_mode="r"),
             read_ids(folder),
             tuple(Unreadable(*pair) for pair in json.loads((folder / _UNREADABLE).read_text())),
@@ -66,6 +70,20 @@ class FeatureMatrix:
                 f"{', ...' if len(self.unreadable) > 5 else ''}; replace them, or leave them out with unreadable=drop"
             )
         return self
+
+
+def kept_labels(labels: npt.NDArray[np.int64], images: ImageSet, matrix: FeatureMatrix) -> npt.NDArray[np.int64]:
+    """Return the labels of the images that have features, int64 [rows of ``matrix``].
+
+    Args:
+        labels: int64 [number of images].
+        images: The set that the features are of.
+        matrix: The features; images that cannot be read have no row.
+    """
+    if not matrix.unreadable:
+        return labels
+    lost = {image.id for image in matrix.unreadable}
+    return labels[[identity not in lost for identity in images.ids]]
 
 
 def describe(

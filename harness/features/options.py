@@ -7,6 +7,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version
 from typing import Literal
+from typing import TypeAlias
 
 from harness.digest import Plain
 from harness.store import Overwrite
@@ -14,7 +15,20 @@ from harness.store import Overwrite
 COMPUTATION = 1
 """Raised with every change of this package that can move a feature."""
 
-LIBRARIES = ("pillow", "timm", "torch", "torchvision")
+Precision: TypeAlias = Literal["float32", "bfloat16", "float16"]
+
+LIBRARIES = ("pillow", "torch")
+"""Those that compute every feature."""
+
+_ANY = ("timm", "torchvision", "transformers")
+NETWORK_LIBRARIES = {
+    "torchvision": ("torchvision",),
+    "timm": ("timm",),
+    "hugging-face": ("timm", "transformers"),  # transformers has wrappers of timm's networks
+    "torch-hub": _ANY,
+    "import": _ANY,
+}
+"""Those that the network may be made of, by the source of its architecture: others move no feature of it."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +37,7 @@ class Options:
 
     device: str = "cpu"
     """A device of torch: ``cpu``, ``cuda``, ``cuda:1``."""
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    precision: Precision = "float32"
     """The lowest precision that may be used: below float32 only while the features stay within a tolerance."""
     threads: int = 1
     """Threads of torch, for the duration of the extraction."""
@@ -53,11 +67,14 @@ def feature_key(backbone: Mapping[str, Plain], weights: str, images: str, option
     """Return everything that can move the features, as plain values.
 
     Args:
-        backbone: What identifies network and preprocessing: architecture, feature layer, size, crop, mean, std, ...
+        backbone: What identifies network and preprocessing, as `harness.zoo.spec.identity` returns it; the source of
+            its architecture says which libraries compute the features.
         weights: Digest of the weights.
         images: Digest of the image set.
         options: Device type, precision and threads are taken from it.
     """
+    architecture = backbone["architecture"]
+    source = str(architecture["source"]) if isinstance(architecture, Mapping) else ""
     return {
         "backbone": dict(backbone),
         "weights": weights,
@@ -65,7 +82,7 @@ def feature_key(backbone: Mapping[str, Plain], weights: str, images: str, option
         "device": options.device_type,
         "precision": options.precision,
         "threads": options.threads if options.device_type == "cpu" else None,
-        "libraries": {name: _version(name) for name in LIBRARIES},
+        "libraries": {name: _version(name) for name in (*LIBRARIES, *NETWORK_LIBRARIES[source])},
         "computation": COMPUTATION,
     }
 

@@ -11,6 +11,7 @@ from harness.digest import Plain
 from harness.features.cached import features
 from harness.features.matrix import FeatureMatrix
 from harness.features.options import Options
+from harness.features.options import Precision
 from harness.features.options import feature_key
 from harness.images import ImageSet
 from harness.store import Store
@@ -48,7 +49,13 @@ class FeatureSource:
     _loaded: "tuple[ModelSpec, Backbone] | None" = field(default=None, init=False, repr=False)
 
     def __call__(
-        self, model: str, images: ImageSet, *, resize: int | None = None, drop_unreadable: bool = False
+        self,
+        model: str,
+        images: ImageSet,
+        *,
+        resize: int | None = None,
+        precision: Precision = "float32",
+        drop_unreadable: bool = False,
     ) -> FeatureMatrix:
         """Return the features of ``model`` on ``images``, extracted where the store does not have them.
 
@@ -56,6 +63,7 @@ class FeatureSource:
             model: A name from the models file.
             images: The image set; its order is that of the rows.
             resize: Shortest side before the crop, in place of the entry's.
+            precision: The lowest that may be used, see `Options`; this one holds, not that of ``options``.
             drop_unreadable: Leave out images that cannot be decoded, rather than fail.
 
         Raises:
@@ -64,16 +72,20 @@ class FeatureSource:
             CorruptInput: weights or images are damaged.
         """
         spec = self.spec(model, resize)
-        options = replace(self.options, unreadable="drop" if drop_unreadable else "fail")
-        return features(self.store, images, self.key(model, images, resize=resize), lambda: self._load(spec), options)
+        options = replace(self.options, precision=precision, unreadable="drop" if drop_unreadable else "fail")
+        key = self.key(model, images, resize=resize, precision=precision)
+        return features(self.store, images, key, lambda: self._load(spec), options)
 
-    def key(self, model: str, images: ImageSet, *, resize: int | None = None) -> dict[str, Plain]:
-        """Return the key under which the features are kept.
+    def key(
+        self, model: str, images: ImageSet, *, resize: int | None = None, precision: Precision = "float32"
+    ) -> dict[str, Plain]:
+        """Return the key under which the features are kept, by the arguments that they are asked for with.
 
         Raises:
             MissingInput: the weights are not here, so that their digest is not known.
         """
-        return feature_key(identity(self.spec(model, resize)), self.weights(model), images.digest, self.options)
+        options = replace(self.options, precision=precision)
+        return feature_key(identity(self.spec(model, resize)), self.weights(model), images.digest, options)
 
     def weights(self, model: str) -> str:
         """Return the digest of a model's weights, fetched first where they are missing and may be.

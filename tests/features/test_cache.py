@@ -17,7 +17,7 @@ from harness.images import EncodedImages
 from harness.store import Overwrite
 from harness.store import Store
 
-NETWORK: dict[str, Plain] = {"architecture": "resnet50", "size": 224}
+NETWORK: dict[str, Plain] = {"architecture": {"source": "torchvision", "name": "resnet50"}, "size": 224}
 
 
 def test_the_key_names_everything_that_can_move_a_feature(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +47,22 @@ def test_the_key_is_blind_to_what_cannot_move_a_feature() -> None:
 
     assert key(batch_size=3, workers=5, unreadable="drop", overwrite=Overwrite.ALWAYS, progress=print) == key()
     assert key(device="cuda:1", threads=4) == key(device="cuda", threads=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "own"),
+    [
+        ("torchvision", {"torchvision"}),
+        ("timm", {"timm"}),
+        ("hugging-face", {"transformers", "timm"}),
+        ("torch-hub", {"torchvision", "timm", "transformers"}),
+        ("import", {"torchvision", "timm", "transformers"}),
+    ],
+)
+def test_the_key_names_the_libraries_that_the_network_may_be_made_of(source: str, own: set[str]) -> None:
+    libraries = feature_key({"architecture": {"source": source}}, "w", "i", Options())["libraries"]
+    assert isinstance(libraries, dict)
+    assert set(libraries) == {"pillow", "torch"} | own
 
 
 def test_libraries_that_are_absent_have_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +100,7 @@ def test_keys_and_cached_features_need_no_torch(store: Store, images: EncodedIma
         "from pathlib import Path\n"
         "from harness.features import FeatureMatrix, Options, feature_key\n"
         "from harness.store import Store\n"
-        "feature_key({}, 'w', 'i', Options())\n"
+        "feature_key({'architecture': {'source': 'timm'}}, 'w', 'i', Options())\n"
         "matrix = FeatureMatrix.load(Store(Path(sys.argv[1])).find('features', {}))\n"
         "sys.exit(2 * ('torch' in sys.modules) + (matrix.features.shape != (50, 12)))\n"
     )

@@ -20,6 +20,7 @@ from harness.errors import MissingInput
 from harness.features import FeatureMatrix
 from harness.features import Options
 from harness.features import features
+from harness.features.matrix import kept_labels
 from harness.images import EncodedImages
 from harness.images import Unreadable
 from harness.store import Store
@@ -238,6 +239,7 @@ def test_unreadable_images_fail_the_case_and_cost_no_second_extraction(
     good = [index for index in range(50) if index not in bad]
     assert matrix.ids == tuple(images.ids[index] for index in good)
     assert matrix.unreadable == tuple(Unreadable(images.ids[index], "broken") for index in bad)
+    assert kept_labels(np.arange(50), images, matrix).tolist() == good
     assert distance(matrix.features, plain_loop(images.subset(good), backbone)) < 1e-5
 
 

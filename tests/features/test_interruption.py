@@ -194,7 +194,7 @@ def test_a_damaged_entry_is_set_aside_and_rebuilt(
 def test_an_entry_killed_while_it_was_published_is_published_later(
     store: Store, images: EncodedImages, backbone: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from harness.errors import ConfigError
 from harness.features import Options
+from harness.features.options import Precision
 from harness.features.source import FeatureSource
 from harness.images import EncodedImages
 from harness.store import Store
@@ -25,11 +26,12 @@ def source(store: Store, tmp_path: Path) -> FeatureSource:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_equals_the_backbone_called_by_hand(
-    source: FeatureSource, images: EncodedImages, tmp_path: Path, precision: str
+    source: FeatureSource, images: EncodedImages, tmp_path: Path, precision: Precision
 ) -> None:
     some = images.subset(range(6))
-    source.options = Options(batch_size=4, precision="bfloat16" if precision == "bfloat16" else "float32")
-    found = source("Random-ResNet18", some)
+    found = source("Random-ResNet18", some, precision=precision)
+    key = source.key("random-resnet18", some, precision=precision)
+    assert source.store.find("features", key) == found.folder
     backbone = load_backbone(MODELS["random-resnet18"], tmp_path)
     inputs = [backbone.preprocess(image) for image in some.decode(range(6)) if isinstance(image, Image.Image)]
     expected = torch.cat([backbone(image[None]) for image in inputs]).numpy()
@@ -42,10 +44,28 @@ def test_the_key_tells_models_sizes_and_images_apart(source: FeatureSource, imag
     keys = [
         source.key("random-resnet18", images),
         source.key("random-resnet18", images, resize=256),
+        source.key("random-resnet18", images, precision="bfloat16"),
         source.key("random-resnet18", images.subset([1, 0])),
         source.key("efficientnet-lite0", images),
     ]
     assert all(keys.count(key) == 1 for key in keys)
+
+
+def test_what_became_of_the_checkpoint_is_told(source: FeatureSource, images: EncodedImages) -> None:
+    some = images.subset(range(2))
+    assert source("random-resnet18", some).about["checkpoint"] == {}
+    nothing = {"count": 0, "first": []}
+    assert source("efficientnet-lite0", some).about["checkpoint"] == {
+        "file": "efficientnet-lite0-57934424.pth",
+        "format": "torch legacy stream",
+        "reader": "torch weights_only",
+        "objects_dropped": nothing,
+        "outside": 0,
+        "dropped": nothing,
+        "missing": nothing,
+        "unexpected": nothing,
+        "loaded": 296,
+    }
 
 
 def test_an_unknown_model_is_refused(source: FeatureSource, images: EncodedImages) -> None:
