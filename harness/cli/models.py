@@ -2,6 +2,9 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 from harness.cli.common import Commands
 from harness.cli.common import add_command
@@ -9,13 +12,17 @@ from harness.cli.common import add_settings
 from harness.cli.common import session_of
 from harness.errors import HarnessError
 from harness.errors import MissingInput
+from harness.zoo.sources import RandomWeights
+from harness.zoo.spec import ModelSpec
 from harness.zoo.weights import fetch
 from harness.zoo.weights import verify
 
 
 def add_commands(commands: Commands) -> None:
     """Declare the commands."""
-    parser = add_command(commands, "validate", _validate, "check the models file, the suite and weights that are here")
+    parser = add_command(
+        commands, "validate", _validate, "check the models file, its networks, the suite and weights that are here"
+    )
     add_settings(parser, "models_file", "cache_dir", "suite", "protocol", "universe")
     parser = add_command(commands, "fetch", _fetch, "bring the weights of models into the cache, checked")
     parser.add_argument("models", nargs="+", metavar="MODEL", help="names from the models file")
@@ -24,18 +31,28 @@ def add_commands(commands: Commands) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     session = session_of(options)
-    weights_dir = session.settings.weights_dir
-    wrong = 0
+    status = 0
     for name, spec in session.models.items():
+        faults = list(_faults(spec, session.settings.weights_dir))
+        if wrong := [str(fault) for fault in faults if not isinstance(fault, MissingInput)]:
+            status = 1
+            print(f"{name}: WRONG: {'; '.join(wrong)}")
+        elif faults:
+            print(f"{name}: not here: {'; '.join(map(str, faults))}")
+        else:
+            print(f"{name}: ok{' (random weights)' if isinstance(spec.weights, RandomWeights) else ''}")
+    return status
+
+
+def _faults(spec: ModelSpec, weights_dir: Path) -> Iterator[HarnessError]:
+    """Yield what is wrong with the weights and the network of an entry, or not here."""
+    from harness.zoo.check import check_network
+
+    for check in (partial(verify, spec, weights_dir), partial(check_network, spec)):
         try:
-            path = verify(spec, weights_dir)
-            state = "ok" if path else "ok (random weights)"
-        except MissingInput as missing:
-            state = f"not here: {missing}"
-        except HarnessError as error:
-            state, wrong = f"WRONG: {error}", wrong + 1
-        print(f"{name}: {state}")
-    return 1 if wrong else 0
+            check()
+        except HarnessError as fault:
+            yield fault
 
 
 def _fetch(options: argparse.Namespace) -> int:
