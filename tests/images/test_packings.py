@@ -82,6 +82,40 @@ def test_missing_class_is_named(tmp_path: Path, files: dict[str, bytes], pack: P
         open_images(place, ["n00000009/1.png"])
 
 
+def test_tars_of_other_things_beside_class_folders_do_not_count(
+    tmp_path: Path, files: dict[str, bytes], packings: dict[str, Pack]
+) -> None:
+    place = packings["folder"](tmp_path / "root", files)
+    expected = open_images(place, sorted(files)).digest
+    (place / "backup.tar").write_bytes(b"no tar at all")
+    (place / "n00000000.tar").write_bytes(b"the class has its folder")
+    classes = ["n00000000", "n00000001", "n00000002"]
+    assert list_images(place, classes) == sorted(files)
+    assert open_images(place, sorted(files)).digest == expected
+    with pytest.raises(MissingInput, match=r"root: neither a folder nor a tar of n00000009"):
+        list_images(place, [*classes, "n00000009"])
+
+
+def test_some_classes_may_be_tars_and_others_folders(
+    tmp_path: Path, files: dict[str, bytes], packings: dict[str, Pack]
+) -> None:
+    whole = packings["folder"](tmp_path / "whole", files)
+    packed = {name: content for name, content in files.items() if "n00000001" in name}
+    place = packings["tar"](tmp_path / "mixed", packed)
+    packings["folder"](place, {name: content for name, content in files.items() if name not in packed})
+    ids = sorted(files, key=lambda name: files[name])
+    assert list_images(place) == list_images(place, {name.partition("/")[0] for name in ids}) == sorted(files)
+    images = open_images(place, ids)
+    assert images.ids == tuple(ids)
+    assert pixels(images, list(range(9))) == pixels(open_images(whole, ids), list(range(9)))
+    assert images.subset([4, 1]).digest == open_images(place, [ids[4], ids[1]]).digest
+    for gone in ("n00000001/gone.png", "n00000002/gone.png"):
+        with pytest.raises(MissingInput, match=rf"listed images are missing: .*{gone}"):
+            open_images(place, [*ids, gone])
+    with pytest.raises(ConfigError, match="unique"):
+        open_images(place, [*ids, ids[0]])
+
+
 @pytest.mark.parametrize("name", ["nowhere", "nowhere.zip"])
 def test_missing_place_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(MissingInput, match=name):
