@@ -10,6 +10,7 @@ from harness.cog.levels import Levels
 from harness.cog.levels import derive_levels
 from harness.cog.levels import published_levels
 from harness.cog.levels import split_concepts
+from harness.cog.rankings import Ranking
 from harness.cog.splits import Split
 from harness.cog.splits import load_split
 from harness.cog.splits import require_images
@@ -53,19 +54,30 @@ class ConceptLevels:
         """Check that the place of a split's images is there, without looking into it.
 
         Raises:
+            ConfigError: the universe has no such split.
             MissingInput: it is not.
         """
         require_images(self._images(split), self._data_root)
 
     def mean_similarity(self, split: str) -> float | None:
-        """Return the mean similarity of a level's concepts to the nearest seen one; None for the seen split."""
-        if split == self.universe.seen_split.name:
-            return None
-        level = int(split.removeprefix("L"))
-        return fmean(placed.similarity for placed in self.levels.ranked if placed.level == level)
+        """Return the mean similarity of a level's concepts to the nearest seen one; None for the seen split.
+
+        Raises:
+            ConfigError: the universe has no such split.
+        """
+        level = self._level(split)
+        return fmean(placed.similarity for placed in self.levels.ranked if placed.level == level) if level else None
+
+    def _level(self, split: str) -> int:
+        splits = self.universe.splits
+        if split not in splits:
+            raise ConfigError(
+                f"{split}: universe {self.universe.name} has {', '.join(splits)}.{nearest(split, splits)}"
+            )
+        return splits.index(split)
 
     def _images(self, split: str) -> Images:
-        own = self.universe.seen_split.images if split == self.universe.seen_split.name else None
+        own = None if self._level(split) else self.universe.seen_split.images
         return own or self.universe.images
 
     def _split(self, name: str) -> Split:
@@ -75,10 +87,10 @@ class ConceptLevels:
             ConfigError: the universe has no such split.
             MissingInput: images are not there.
         """
-        if name not in self.universe.splits:
-            splits = self.universe.splits
-            raise ConfigError(f"{name}: universe {self.universe.name} has {', '.join(splits)}.{nearest(name, splits)}")
-        return load_split(name, self._concepts[name], self._images(name), self._data_root)
+        images = self._images(name)
+        # The counts of the universe's concepts say nothing of other images.
+        counts = self.universe.image_counts() if images is self.universe.images else {}
+        return load_split(name, self._concepts[name], images, self._data_root, counts)
 
 
 def levels_of(universe: Universe, protocol: CogProtocol, cache_dir: Path) -> Levels:
@@ -97,6 +109,6 @@ def level_options(protocol: CogProtocol) -> LevelOptions:
     return LevelOptions(**options)
 
 
-def similarities(levels: Levels) -> list[tuple[int, float, int | None]]:
+def similarities(levels: Levels) -> Ranking:
     """Return (rank from 1, similarity to the nearest seen concept, level or None in a gap) of every unseen concept."""
     return [(rank, placed.similarity, placed.level) for rank, placed in enumerate(levels.ranked, start=1)]

@@ -234,4 +234,4 @@ def split_concepts(
         levels = published_concepts(universe)
     else:
         levels = derive_levels(universe, load(), options).concepts()
-    return {universe.seen_split.name: universe.probed_seen_concepts(), **{f"L{n}": levels[n] for n in levels}}
+    return dict(zip(universe.splits, (universe.probed_seen_concepts(), *levels.values()), strict=True))

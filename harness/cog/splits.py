@@ -1,9 +1,11 @@
 """The images of a split: which are for training and which for testing, with the class of each."""
 
 import random
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,9 @@ from harness.images import ImageSet
 from harness.images import list_images
 from harness.images import open_images
 
+Counts: TypeAlias = Mapping[str, int | None]
+"""The number of images of concepts by WNID; None where it is not known."""
+
 _CAP_SEED = 22
 """Which images are left out above the cap is known only from the official pickles; we draw them."""
 
@@ -36,6 +41,7 @@ class Split:
         train_labels: int64 [number of training images].
         test: The images to test on.
         test_labels: int64 [number of test images].
+        missing: How many images are not there of those that the universe's list counts; 0 where it has no counts.
     """
 
     name: str
@@ -44,39 +50,40 @@ class Split:
     train_labels: npt.NDArray[np.int64]
     test: ImageSet
     test_labels: npt.NDArray[np.int64]
+    missing: int
 
 
-def load_split(name: str, concepts: Sequence[str], images: Images, data_root: Path | None) -> Split:
+def load_split(name: str, concepts: Sequence[str], images: Images, data_root: Path | None, counts: Counts) -> Split:
     """Find the images of ``concepts`` and part them by the rule of the universe.
+
+    Args:
+        name: Of the split.
+        concepts: WNIDs.
+        images: Where the images lie, and the rule.
+        data_root: What their roots are relative to.
+        counts: How many images each concept should have, for training and testing together, where that is known.
 
     Raises:
         MissingInput: the place, a concept or a listed image is not there.
         ConfigError: a concept is left without images to train or to test on.
     """
     concepts = tuple(sorted(concepts))
-    place = resolve_root(images.root, data_root)
-    found = _by_concept(list_images(place, concepts), concepts)
-    test_place = place
+    place, test_place = (resolve_root(root, data_root) for root in _roots(images))
+    found = _by_concept(place, concepts)
     if isinstance(images.test, Folder):
-        test_place = resolve_root(images.test.root, data_root)
-        test = _by_concept(list_images(test_place, concepts), concepts)
+        test = _by_concept(test_place, concepts)
     else:
         test = _test_images(images.test, found, place)
-    train = [
-        _capped(wnid, [image for image in found[wnid] if image not in held], images.train_cap)
-        for wnid, held in ((wnid, set(test[wnid]) if test_place == place else set()) for wnid in concepts)
-    ]
-    tested = [test[wnid] for wnid in concepts]
-    for wnid, training, testing in zip(concepts, train, tested, strict=True):
-        if not training or not testing:
-            raise ConfigError(f"{place}: {wnid} has {len(training)} training and {len(testing)} test images")
+    train, missing = {}, 0
+    for wnid in concepts:
+        held_out = set(test[wnid]) if test_place == place else set()
+        left = [image for image in found[wnid] if image not in held_out]
+        if not left or not test[wnid]:
+            raise ConfigError(f"{place}: {wnid} has {len(left)} training and {len(test[wnid])} test images")
+        train[wnid] = _capped(wnid, left, images.train_cap)
+        missing += max(0, (counts.get(wnid) or 0) - len(left) - len(test[wnid]))
     return Split(
-        name,
-        concepts,
-        open_images(place, _joined(train)),
-        _labels(train),
-        open_images(test_place, _joined(tested)),
-        _labels(tested),
+        name, concepts, *_labelled(place, train, concepts), *_labelled(test_place, test, concepts), missing=missing
     )
 
 
@@ -86,16 +93,19 @@ def require_images(images: Images, data_root: Path | None) -> None:
     Raises:
         MissingInput: it is not; the message names it.
     """
-    roots = [images.root, *([images.test.root] if isinstance(images.test, Folder) else [])]
-    for root in roots:
+    for root in _roots(images):
         place = resolve_root(root, data_root)
         if not place.exists():
             raise MissingInput(f"no images at {place}: put them there, or say with --data-root where they are")
 
 
-def _by_concept(ids: Sequence[str], concepts: Sequence[str]) -> dict[str, list[str]]:
+def _roots(images: Images) -> tuple[str, str]:
+    return images.root, images.test.root if isinstance(images.test, Folder) else images.root
+
+
+def _by_concept(place: Path, concepts: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {wnid: [] for wnid in concepts}
-    for image in ids:
+    for image in list_images(place, concepts):
         found[image.partition("/")[0]].append(image)
     return found
 
@@ -138,9 +148,9 @@ def _capped(wnid: str, ids: Sequence[str], cap: int | None) -> list[str]:
     return list(ids) if cap is None or len(ids) <= cap else _drawn(wnid, ids, cap, _CAP_SEED)
 
 
-def _joined(parts: Sequence[Sequence[str]]) -> list[str]:
-    return [image for part in parts for image in part]
-
-
-def _labels(parts: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
-    return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+def _labelled(
+    place: Path, ids: Mapping[str, Sequence[str]], concepts: Sequence[str]
+) -> tuple[ImageSet, npt.NDArray[np.int64]]:
+    """Return the images of concepts, one after the other, and the label of each."""
+    joined = [image for wnid in concepts for image in ids[wnid]]
+    return open_images(place, joined), np.repeat(np.arange(len(concepts)), [len(ids[wnid]) for wnid in concepts])

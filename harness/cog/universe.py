@@ -9,12 +9,15 @@ from pydantic import BaseModel
 from pydantic import BeforeValidator
 from pydantic import ConfigDict
 from pydantic import Field
+from pydantic import PlainSerializer
 from pydantic import ValidationInfo
 from pydantic import model_validator
 
 from harness import data
 from harness.cog.universe_lists import read_table
 from harness.cog.universe_lists import whole_number
+from harness.digest import digest_of
+from harness.digest import file_digest
 from harness.errors import ConfigError
 from harness.errors import MissingInput
 from harness.errors import nearest
@@ -40,8 +43,8 @@ def _find(name: object, info: ValidationInfo) -> object:
         raise ValueError(str(error)) from error
 
 
-File = Annotated[Path, BeforeValidator(_find)]
-"""A file beside the universe file, or ``embedded:`` and its name among the embedded data."""
+File = Annotated[Path, BeforeValidator(_find), PlainSerializer(file_digest, return_type=str, when_used="json")]
+"""A file beside the universe file, or ``embedded:`` and its name among the embedded data; in JSON, its SHA-256."""
 
 
 class Families(BaseModel):
@@ -179,8 +182,24 @@ class Universe(BaseModel):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The names of the splits: the seen concepts, then the levels from near to far."""
-        return (self.seen_split.name, *(f"L{level}" for level in range(1, self.levels.number + 1)))
+        """The names of the splits: the seen concepts, then the levels from near to far.
+
+        All levels have as many digits as the last, ``L01`` to ``L10``, since ``pytest -k L1`` matches parts of words.
+        """
+        number = self.levels.number
+        return (self.seen_split.name, *(f"L{level:0{len(str(number))}}" for level in range(1, number + 1)))
+
+    @property
+    def identity(self) -> str:
+        """What tells records of this universe from those of another: the name of a shipped one, else ``name@digest``.
+
+        The digest (8 hex digits) is over all fields and the content of every list. Where a list lies does not count;
+        the root of the images does, as it is written in the file.
+        """
+        if self.name in universe_names():
+            return self.name
+        # The first list of seen concepts is the default, so their order counts.
+        return f"{self.name}@{digest_of([self.model_dump(mode='json'), [*self.seen]])[:8]}"
 
     def image_counts(self) -> dict[str, int | None]:
         """Return the number of images of every concept by WNID; None where the list gives no numbers."""
@@ -229,11 +248,14 @@ def load_universe(name_or_file: str) -> Universe:
     """Read a universe by its shipped name or from a YAML file.
 
     Raises:
-        ConfigError: there is no such universe, or the file is not a valid one.
+        ConfigError: there is no such universe, or the file is not a valid one or takes the name of a shipped one.
     """
     names = universe_names()
     path = data.path(f"universes/{name_or_file}.yaml") if name_or_file in names else Path(name_or_file)
     if not path.is_file():
         hint = nearest(name_or_file, names)
         raise ConfigError(f"universe {name_or_file}: neither a file nor a shipped one ({', '.join(names)}).{hint}")
-    return validate(Universe, path, context={"folder": path.parent})
+    universe = validate(Universe, path, context={"folder": path.parent})
+    if universe.name in names and path.resolve() != data.path(f"universes/{universe.name}.yaml").resolve():
+        raise ConfigError(f"{path}: {universe.name} is the name of a shipped universe; give yours another")
+    return universe

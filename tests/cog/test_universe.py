@@ -3,6 +3,7 @@
 import csv
 import lzma
 import random
+import re
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -120,6 +121,61 @@ def test_faults_are_told_with_line_and_field(tmp_path: Path, change: tuple[str, 
 def test_an_unknown_universe_is_told_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"universe in22k: neither a file .*in21k, mini.* Did you mean 'in21k'\?"):
         load_universe("in22k")
+
+
+def test_ten_levels_and_more_have_numbers_of_equal_width(tmp_path: Path) -> None:
+    splits = [load_universe(write(tmp_path, OWN.replace("number: 2", f"number: {n}"))).splits for n in (9, 10, 100)]
+    assert (splits[0][1], splits[0][-1]) == ("L1", "L9")
+    assert (splits[1][1], splits[1][-2], splits[1][-1]) == ("L01", "L09", "L10")
+    assert (splits[2][1], splits[2][-2], splits[2][-1]) == ("L001", "L099", "L100")
+
+
+def test_a_shipped_universe_is_identified_by_its_name() -> None:
+    assert [load_universe(name).identity for name in universe_names()] == universe_names()
+    assert load_universe(str(data.path("universes/mini.yaml"))).identity == "mini"
+
+
+def test_the_name_of_a_shipped_universe_is_taken(tmp_path: Path) -> None:
+    path = write(tmp_path, OWN.replace("name: birds\n", "name: mini\n"))
+    with pytest.raises(ConfigError, match=r"birds\.yaml: mini is the name of a shipped universe; give yours another"):
+        load_universe(path)
+
+
+def test_a_users_universe_is_identified_by_its_content_wherever_it_lies(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    identity = load_universe(write(first, OWN)).identity
+    assert re.fullmatch(r"birds@[0-9a-f]{8}", identity)
+    moved = write(second, "# the same, said otherwise\n" + OWN.replace("lists/seen.txt", "mine.txt"))
+    (second / "lists/seen.txt").rename(second / "mine.txt")
+    assert load_universe(moved).identity == identity
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("size: 3", "size: 4"),
+        ("count: 10", "count: 11"),
+        ("root: birds", "root: sketches"),
+        ("title: My birds", "title: Their birds"),
+        ("{known: lists/seen.txt}", "{known: lists/seen.txt, all: lists/concepts.csv}"),
+    ],
+)
+def test_another_field_makes_another_identity(tmp_path: Path, change: tuple[str, str]) -> None:
+    before = load_universe(write(tmp_path, OWN)).identity
+    assert load_universe(write(tmp_path, OWN.replace(*change))).identity != before
+
+
+def test_another_list_or_another_default_list_makes_another_identity(tmp_path: Path) -> None:
+    two = ["{a: lists/seen.txt, b: lists/concepts.csv}", "{b: lists/concepts.csv, a: lists/seen.txt}"]
+    texts = [OWN.replace("{known: lists/seen.txt}", seen) for seen in two]
+    first, second = (load_universe(write(tmp_path, text)).identity for text in texts)
+    assert first != second
+    universe = load_universe(write(tmp_path, texts[0]))
+    assert universe.identity == first
+    (tmp_path / "lists/concepts.csv").write_text("wnid,images\nn02084071,12\nn02121620,1\n")
+    assert universe.identity not in {first, second}
 
 
 def test_image_roots() -> None:
