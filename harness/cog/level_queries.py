@@ -66,8 +66,9 @@ def with_lists(
 ) -> Universe:
     """Return a universe with lists of the user's own in place of its own; None keeps what it has.
 
-    Its filters stay; its published levels do not, since they belong to its own lists. A list of concepts without a
-    column of image counts passes every threshold.
+    Its published levels go, since they belong to its own lists. With a list of concepts, so do the filters that choose
+    among its own concepts: those dropped by hand, excluded subtrees and exclusions, and the least number of images.
+    The filters on ancestors of seen concepts and on inner nodes stay.
 
     Raises:
         ConfigError: a number of levels or a size that makes no levels.
@@ -77,6 +78,8 @@ def with_lists(
     rule = validate(LevelRule, numbers, "levels of your own lists")
     changes: dict[str, object] = {"name": f"{universe.name}-own", "levels": rule}
     changes |= {"seen": {"own": seen}} if seen else {}
-    changes |= {"concepts": concepts} if concepts else {}
+    if concepts:
+        filters = universe.filters.model_copy(update={"min_images": 0, "drop_subtrees": ()})
+        changes |= {"concepts": concepts, "filters": filters, "dropped": {}, "exclusions": None}
     changes |= {"exclusions": exclude} if exclude else {}
     return universe.model_copy(update=changes)

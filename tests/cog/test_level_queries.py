@@ -12,10 +12,11 @@ from harness.cog.level_queries import nearest_concepts
 from harness.cog.level_queries import with_lists
 from harness.cog.levels import derive_levels
 from harness.cog.universe import load_universe
+from harness.cog.universe_lists import read_table
 from harness.errors import ConfigError
 from harness.wordnet.taxonomy import Taxonomy
 
-IN21K = load_universe("in21k")
+IN21K, MINI = load_universe("in21k"), load_universe("mini")
 
 
 def test_two_concepts_by_wnid_and_by_name(taxonomy: Taxonomy) -> None:
@@ -68,9 +69,9 @@ def test_faulty_options_are_told(values: dict[str, object], says: str) -> None:
 def test_levels_of_own_lists(tmp_path: Path, taxonomy: Taxonomy) -> None:
     seen, concepts, exclude = tmp_path / "seen.txt", tmp_path / "concepts.csv", tmp_path / "exclude.txt"
     seen.write_text("n02084071\n")  # dog
-    # Two cats, a chair, a table, an animal (above dog: no candidate) and a rare wolf.
+    # Two cats, a chair, a table, an animal (above dog: no candidate) and a cat above the two (no leaf).
     concepts.write_text(
-        "wnid,images\nn02123045,800\nn02123394,900\nn03001627,1000\nn04379243,1000\nn00015388,1000\nn02114100,10\n"
+        "wnid,images\nn02123045,800\nn02123394,900\nn03001627,1000\nn04379243,1000\nn00015388,1000\nn02121808,900\n"
     )
     exclude.write_text("n04379243\n")
     own = with_lists(IN21K, seen=seen, concepts=concepts, exclude=exclude, levels=2, size=1)
@@ -81,6 +82,26 @@ def test_levels_of_own_lists(tmp_path: Path, taxonomy: Taxonomy) -> None:
         (None, "persian_cat.n.01"),
         (2, "chair.n.01"),
     ]
+
+
+def test_own_concepts_are_not_filtered_by_what_was_chosen_for_others(tmp_path: Path, taxonomy: Taxonomy) -> None:
+    concepts, exclude = tmp_path / "concepts.csv", tmp_path / "exclude.txt"
+    # An exclusion of in21k, a person, a rare gamecock, and a racket that mini drops.
+    wnids = ("n00288384", "n10787470", "n01514752", "n04409806")
+    assert read_table(IN21K.exclusions or Path()).keys() >= {wnids[0]}
+    assert MINI.dropped.keys() >= {wnids[3]}
+    concepts.write_text("wnid,images\n" + "".join(f"{wnid},10\n" for wnid in wnids))
+    exclude.write_text(f"{wnids[2]}\n")
+    for universe in (IN21K, MINI):
+        own = with_lists(universe, concepts=concepts, levels=1, size=1)
+        found = find_candidates(own, taxonomy, DEFAULT_OPTIONS).nodes
+        assert {taxonomy.wnid(node) for node in found} >= {*wnids[:3]}
+        own = with_lists(universe, concepts=concepts, exclude=exclude, levels=1, size=1)
+        found = find_candidates(own, taxonomy, DEFAULT_OPTIONS).nodes
+        assert wnids[2] not in {taxonomy.wnid(node) for node in found}
+        kept = ("ancestors_of_seen", "inner_nodes")
+        assert [getattr(own.filters, name) for name in kept] == [getattr(universe.filters, name) for name in kept]
+    assert "n04409806" in with_lists(MINI, concepts=concepts).image_counts()
 
 
 def test_a_list_without_counts_passes_every_threshold(tmp_path: Path, taxonomy: Taxonomy) -> None:
@@ -96,6 +117,7 @@ def test_a_list_without_counts_passes_every_threshold(tmp_path: Path, taxonomy: 
 def test_own_lists_keep_what_they_do_not_change() -> None:
     larger = with_lists(IN21K, size=1100)
     assert (larger.levels.number, larger.levels.size, larger.levels.published) == (5, 1100, None)
-    assert (larger.seen, larger.concepts, larger.exclusions) == (IN21K.seen, IN21K.concepts, IN21K.exclusions)
+    for name in ("seen", "concepts", "exclusions", "filters", "dropped"):
+        assert getattr(larger, name) == getattr(IN21K, name)
     with pytest.raises(ConfigError, match="levels of your own lists: field 'size'"):
         with_lists(IN21K, size=0)
