@@ -55,9 +55,13 @@ def level() -> None:
     rows = torch.from_numpy(trial_rows(data.labels, SEEDS[0], PUBLISHED, None)[0])
     x, y = data.x[rows, : data.d].contiguous(), data.y[rows]
     seconds = in_turn(
-        {"probe": lambda: linear_probe(learn, test, seeds=SEEDS), "plain": lambda: plain_fit(x, y, 3.0, 1e-6)}, 7
+        {
+            "probe": lambda: linear_probe(learn, test, seeds=SEEDS),
+            "plain": lambda: [plain_fit(x, y, lr, 1e-6) for lr in (0.1, 1.0, 10.0, 100.0)],
+        },
+        4,
     )
-    probe, plain = seconds["probe"] / (len(SEEDS) * (PUBLISHED.trials + 1)), seconds["plain"]
+    probe, plain = seconds["probe"] / (len(SEEDS) * (PUBLISHED.trials + 1)), seconds["plain"] / 4
     print(
         f"level, 440 x 1,280, 55 classes: {1e3 * probe:.1f} ms per classifier in 5 seeds x (30 trials + 1), all "
         f"included; torch.optim.SGD one at a time {1e3 * plain:.1f} ms; {plain / probe:.1f} times as fast (wanted 1.5)"
@@ -75,25 +79,26 @@ def bound() -> None:
         data = bound_data(precision)
         rows = [final_rows(data.labels, seed, None) for seed in SEEDS]
         stacks = stack_seeds(data, rows, SEEDS, "final", PUBLISHED.batch_size)
-        work[f"{precision} single"] = training(stacks, runs=1, epochs=4)
+        work[f"{precision} single"] = training(stacks, runs=1, epochs=2)
         work[f"{precision} start-up"] = training(stacks, runs=10, epochs=1)
     data = bound_data("float32")
     x, y = data.x[:, : data.d].contiguous(), data.y
-    seconds = in_turn({"product": product, "plain": lambda: plain_fit(x, y, 5.0, 1e-6, epochs=4), **work}, 9)
+    seconds = in_turn({"product": product, "plain": lambda: plain_fit(x, y, 5.0, 1e-6, epochs=2), **work}, 5)
     epoch = 4 * 20_000 * 1280 * 200
-    peak, plain = 4 * 2 * 4096**3 / seconds["product"], 4 * epoch / seconds["plain"]
+    peak, plain = 4 * 2 * 4096**3 / seconds["product"], 2 * epoch / seconds["plain"]
     print(
         f"bound, 20,000 x 1,280, 200 classes, 5 seeds: torch.mm of 4,096 squared {peak / 1e9:.0f} GFLOP/s; "
         f"torch.optim.SGD one at a time {plain / 1e9:.0f}"
     )
+    print("  wanted: float32 at 80% of torch.mm, bfloat16 at 3 times float32")
     rates = {}
     for precision in PRECISIONS:
-        single, startup = 20 * epoch / seconds[f"{precision} single"], 50 * epoch / seconds[f"{precision} start-up"]
+        single, startup = 10 * epoch / seconds[f"{precision} single"], 50 * epoch / seconds[f"{precision} start-up"]
         rates[precision] = single, startup, 31 / (21 / single + 10 / startup)
         for name, rate, full in zip(("single", "start-up", "all 31"), rates[precision], rates["float32"], strict=True):
             print(
-                f"  {precision} {name}: {rate / 1e9:.0f} GFLOP/s, {rate / peak:.0%} of torch.mm (wanted 80% in float32), "
-                f"{rate / full:.2f} times float32 (wanted 3 in bfloat16), {rate / plain:.1f} times plain"
+                f"  {precision} {name}: {rate / 1e9:.0f} GFLOP/s, {rate / peak:.0%} of torch.mm, "
+                f"{rate / full:.2f} times float32, {rate / plain:.1f} times plain"
             )
 
 
@@ -146,7 +151,7 @@ def bound_data(precision: Precision) -> ProbeData:
     return load_data(learn, test, replace(PUBLISHED, precision=precision), torch.device("cpu"))
 
 
-def plain_fit(x: torch.Tensor, y: torch.Tensor, lr: float, wd: float, epochs: int = PUBLISHED.epochs) -> None:
+def plain_fit(x: torch.Tensor, y: torch.Tensor, lr: float, wd: float, epochs: int = PUBLISHED.epochs) -> nn.Linear:
     """Train one classifier as the reference code does, without its evaluation after each epoch."""
     model = nn.Linear(x.shape[1], int(y.max()) + 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=PUBLISHED.momentum, weight_decay=wd)
@@ -160,6 +165,7 @@ def plain_fit(x: torch.Tensor, y: torch.Tensor, lr: float, wd: float, epochs: in
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call] # torch
             optimizer.step()
+    return model
 
 
 def square_products(count: int) -> Callable[[], object]:

@@ -22,6 +22,7 @@ Labelled: TypeAlias = tuple[Features, Labels]
 """Features [n, d] of any floating type and their classes [n], integers from 0."""
 
 _SAMPLE = 64
+_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,23 @@ def load_data(train: Labelled, test: Labelled, settings: ProbeSettings, device: 
 
 
 def identity(data: ProbeData, seeds: Sequence[int], settings: ProbeSettings, shots: int | None) -> str:
-    """Return a digest of all that can move the trials of a probe; of the features, of a sample of rows."""
+    """Return a digest of all that can move the trials of a probe; of the features it sees a sample of rows.
+
+    ``_VERSION`` goes up when the solver, the draws or the form of a journal entry change.
+    """
     sample = np.linspace(0, len(data.x) - 1, _SAMPLE).astype(np.int64)
     content = hashlib.sha256(data.labels.tobytes())
     content.update(data.x[torch.from_numpy(sample).to(data.x.device)].float().cpu().numpy().tobytes())
-    plain = {"settings": asdict(settings), "seeds": list(seeds), "shots": shots, "shape": list(data.x.shape)}
-    return digest_of({**plain, "content": content.hexdigest()})
+    return digest_of(
+        {
+            "version": _VERSION,
+            "settings": asdict(settings),
+            "seeds": list(seeds),
+            "shots": shots,
+            "shape": list(data.x.shape),
+            "content": content.hexdigest(),
+        }
+    )
 
 
 def _labels(x: Features, y: Labels, name: str) -> Rows:

@@ -32,7 +32,8 @@ def dual(stack: Stack, plan: Plan) -> Chain[Fit]:
         Z = c Z0 + A K,    B <- mu B + P / n + wd A,    A <- A - lr B,    m <- mu m + wd c,    c <- c - lr m
 
     in 2 n^2 C operations instead of 4 n d C. A shuffle would only reorder the sums of a step, so none is drawn.
-    ``b`` holds n B, which saves a pass.
+    ``b`` holds n B, which saves a pass. All of it is computed in the precision of the weights, also from features of
+    lower precision.
     """
     x, dtype = stack.x, state_dtype(stack.x)
     (s, n), r, c = stack.rows.shape, plan.lr.shape[1], stack.start.shape[1]

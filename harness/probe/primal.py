@@ -10,6 +10,7 @@ from harness.probe.stack import Stack
 from harness.probe.stack import residual_
 from harness.probe.stack import state_dtype
 
+# Numbers worked on at once: a megabyte of logits, and a quarter of one of weights, which have four companions.
 _LOGITS = 1 << 18
 _WEIGHTS = 1 << 16
 

@@ -25,7 +25,7 @@ class Trial:
     diverged: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SeedScore:
     """The probe of one seed: its search, its final run and that run's classifier.
 
@@ -68,7 +68,7 @@ class SeedScore:
     collapsed: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProbeScore:
     """The probe of one feature matrix: one score per seed, in the order the seeds were given."""
 
