@@ -22,6 +22,7 @@ from harness.probe import protocol
 from harness.probe import sampling
 from harness.probe.chains import threads
 from harness.probe.journal import FileJournal
+from harness.probe.journal import JournalError
 from harness.probe.protocol import few_shot_probe
 from harness.probe.protocol import linear_probe
 from harness.probe.score import ProbeScore
@@ -309,7 +310,7 @@ def test_the_journal_of_other_features_is_refused(tmp_path: Path, clusters: Clus
     journal = FileJournal(tmp_path / "trials.jsonl")
     train, test = clusters(4, 8, 10, 5)
     linear_probe(train, test, seeds=[22], settings=SHORT, journal=journal)
-    with pytest.raises(CorruptInput, match="another probe"):
+    with pytest.raises(JournalError, match="another probe"):
         linear_probe((train[0] + 1, train[1]), test, seeds=[22], settings=SHORT, journal=journal)
-    with pytest.raises(CorruptInput, match="another probe"):
+    with pytest.raises(JournalError, match="another probe"):
         few_shot_probe(train, test, shots=1, seeds=[22], settings=SHORT, journal=journal)

@@ -9,8 +9,8 @@ from typing import Any
 import optuna
 import pytest
 
-from harness.errors import CorruptInput
 from harness.probe.journal import FileJournal
+from harness.probe.journal import JournalError
 from harness.probe.score import Trial
 from harness.probe.search import Outcome
 from harness.probe.search import Point
@@ -114,7 +114,7 @@ def test_a_search_cut_short_goes_on_where_it_was(tmp_path: Path, stop: int) -> N
 def test_the_journal_of_another_probe_is_refused(tmp_path: Path, change: Callable[[FileJournal], Any]) -> None:
     journal = FileJournal(tmp_path / "trials.jsonl")
     search([22], SETTINGS, Evaluator(), journal, "probe")
-    with pytest.raises(CorruptInput, match="another probe"):
+    with pytest.raises(JournalError, match="another probe"):
         change(journal)
 
 
@@ -135,5 +135,5 @@ def test_entries_survive_in_order_and_a_torn_line_is_dropped(tmp_path: Path) -> 
 def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"a": 1}\n' + line + b'{"a": 2}\n')
-    with pytest.raises(CorruptInput, match=r"journal\.jsonl, line 2"):
+    with pytest.raises(JournalError, match=r"journal\.jsonl, line 2"):
         FileJournal(path).read()
