@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,14 +22,21 @@ def entries(project: Project, kind: str) -> list[Path]:
     return sorted((project.path / "cache" / "store" / "entries" / kind).iterdir())
 
 
+def written(project: Project) -> dict[str, bytes]:
+    """Return tables and figures by name."""
+    folder = project.path / "reports"
+    return {path.name: path.read_bytes() for path in [*folder.glob("cog.*"), *(folder / "figures").iterdir()]}
+
+
 def test_numbers_do_not_depend_on_workers_nor_on_what_is_cached(project: Project) -> None:
     first = project.run("benchmarks", "-n2")
     first.assert_outcomes(passed=MEASURED, skipped=6)
     numbers = project.numbers()
     assert len(numbers) == MEASURED
     assert all(value is not None for values in numbers.values() for value in values)
-    report = {path.name: path.read_bytes() for path in (project.path / "reports").glob("cog.*")}
-    assert sorted(report) == ["cog.csv", "cog.md", "cog.tex"]
+    report = written(project)
+    assert {"cog.csv", "cog.md", "cog.tex"} <= report.keys()
+    measured = {name: record.provenance.measured for name, record in project.records().items() if record.provenance}
 
     again = project.run("benchmarks", "-n0")
     again.assert_outcomes(passed=MEASURED, skipped=6, deselected=0)
@@ -36,7 +44,12 @@ def test_numbers_do_not_depend_on_workers_nor_on_what_is_cached(project: Project
     assert all(
         record.provenance and record.provenance.cached for record in project.records().values() if record.measured
     )
-    assert {path.name: path.read_bytes() for path in (project.path / "reports").glob("cog.*")} == report
+    assert written(project) == report
+    assert {name: r.provenance.measured for name, r in project.records().items() if r.provenance} == measured
+    command = [sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())", "report"]
+    subprocess.run(command, cwd=project.path, check=True, capture_output=True)
+    assert written(project).keys() == report.keys()
+    assert {name for name in report if "similarity" in name}, "the ranking of concepts is drawn from records alone"
 
     fresh = project.run("benchmarks", "-p", "no:xdist", *project.fresh_cache(), "--junitxml=out.xml")
     fresh.assert_outcomes(passed=MEASURED, skipped=6)
@@ -133,6 +146,12 @@ def test_overwrite(project: Project) -> None:
     project.run(*selected, "--overwrite", "only-cache").assert_outcomes(passed=1, deselected=11)
     assert entries(project, "probe")[0].stat().st_ino == first
     features = [entry.stat().st_ino for entry in entries(project, "features")]
+    probe = entries(project, "probe")[0].stat().st_ino
+    project.run(*selected, "--overwrite-features", "always").assert_outcomes(passed=1, deselected=11)
+    assert entries(project, "probe")[0].stat().st_ino != probe
+    assert [entry.stat().st_ino for entry in entries(project, "features")] != features
+    features = [entry.stat().st_ino for entry in entries(project, "features")]
+    first = entries(project, "probe")[0].stat().st_ino
     project.run(*selected, "--overwrite", "always").assert_outcomes(passed=1, deselected=11)
     assert entries(project, "probe")[0].stat().st_ino != first
     assert [entry.stat().st_ino for entry in entries(project, "features")] == features
@@ -240,8 +259,31 @@ def test_a_universe_of_ones_own_is_part_of_the_identity_by_its_name(project: Pro
         (project.path / "sub" / name).write_text((project.path / name).read_text())
     selected = ["benchmarks", "-k", "random and L1 and linear", "-p", "no:xdist"]
     project.run(*selected, "--universe", str(moved)).assert_outcomes(passed=1, deselected=11)
-    assert list(project.records()) == ["cog/linear/tiny-random-L1?universe=others"]
+    (name,) = project.records()
+    assert re.fullmatch(r"cog/linear/tiny-random-L1\?universe=others@[0-9a-f]{8}", name)
     figures = [path.name for path in (project.path / "reports" / "figures").iterdir()]
     assert any("similarity" in name for name in figures)
     project.run(*selected).assert_outcomes(passed=1, deselected=11)
     assert len(project.records()) == 2
+
+
+def test_a_damaged_journal_is_set_aside_and_the_search_starts_over(project: Project) -> None:
+    selected = ["benchmarks", "-k", "random and L1 and linear", "-p", "no:xdist"]
+    project.run(*selected)
+    numbers = project.numbers()
+    (entry,) = entries(project, "probe")
+    work = project.path / "cache" / "store" / "work" / "probe" / f"{entry.name}.left"
+    entry.rename(work)
+    (work / "journal.jsonl").write_text("{}\n{}\n")
+    result = project.run(*selected)
+    result.assert_outcomes(passed=1, deselected=11, warnings=1)
+    result.stdout.fnmatch_lines("*journal*set aside*starts over*")
+    assert project.numbers() == numbers
+
+
+def test_a_record_that_cannot_be_written_fails_its_case_and_the_run_goes_on(project: Project) -> None:
+    (project.path / "reports").write_text("no folder")
+    result = project.run("benchmarks", "-k", "L1 and linear", "-p", "no:xdist")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines("*cannot be written*")
+    assert "INTERNALERROR" not in result.stdout.str()

@@ -55,6 +55,10 @@ def test_missing_images_are_skipped_with_the_place_wanted(project: Project) -> N
         (["--overwrite", "alwais"], "*--overwrite alwais*Did you mean 'always'*"),
         (["--device", "gpu"], "*--device gpu*"),
         (["--universe", "minii"], "*minii*Did you mean 'mini'*"),
+        (["--protocol", "levels=derived", "--protocol", "measure=lni"], "*measure=lni*Did you mean 'lin'*"),
+        (["--protocol", "levels=derived", "--protocol", "seen=mien"], "*seen=mien*Did you mean 'mine'*"),
+        (["--protocol", "shots=0,4"], "*shots*at least 1*"),
+        (["--protocol", "seeds=22,22"], "*seeds*different*"),
     ],
 )
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
@@ -71,6 +75,7 @@ def test_wrong_options_are_usage_errors(project: Project, arguments: list[str], 
         ("  tiny-absent:", "  tiny-random:", "*models.yaml:11: key 'tiny-random' stands twice; first in line 3*"),
         ("name: resnet18}", "nam: resnet18}", "*models.yaml:5*"),
         ("tiny-absent", "tiny-L1", "*'tiny-L1' contains 'L1'*"),
+        ("tiny-absent", "linear-tiny", "*'linear-tiny' contains 'linear'*"),
         ("size: 32", "size: small", "*models.yaml:8*size*"),
     ],
 )
