@@ -9,6 +9,7 @@ from harness.cli.common import add_command
 from harness.cli.common import add_settings
 from harness.cli.common import session_of
 from harness.cog.run import KIND as PROBE
+from harness.cog.run import feature_keys
 from harness.cog.run import probe_key
 from harness.digest import digest_of
 from harness.features.cached import KIND as FEATURES
@@ -38,18 +39,16 @@ def _report(options: argparse.Namespace) -> int:
 
 def _why(options: argparse.Namespace) -> int:
     name, _, given = options.case.partition("?")
-    options.protocol = [*(options.protocol or []), *(f"cog.{each}" for each in given.split("&") if each)]
+    readings = [f"cog.{each}" for each in given.split("&") if each and not each.startswith("universe=")]
+    options.protocol = [*(options.protocol or []), *readings]
     session = session_of(options)
     case = session.case(name)
     record = session.book.read(case)
     print(f"case      {case.id}")
     print(f"record    {_state(session, case) if record else 'none: never run'}")
     session.require(case)
-    split = session.levels.split(case.tokens["split"])
-    resize = session.suite.cog.resize
-    for name, images in (("train", split.train), ("test", split.test)):
-        key = session.features.key(case.model, images, resize=resize)
-        _explain(session.store, FEATURES, f"features of {name}", key)
+    for part, key in feature_keys(case, session.levels, session.features).items():
+        _explain(session.store, FEATURES, f"features of {part}", key)
     _explain(session.store, PROBE, "result", probe_key(case, session.levels, session.features))
     return 0
 

@@ -8,9 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from harness.case import Case
 from harness.cog.cases import shots_of
 from harness.cog.concepts import ConceptLevels
@@ -18,9 +15,8 @@ from harness.cog.outcome import read_outcome
 from harness.cog.outcome import write_score
 from harness.digest import Plain
 from harness.digest import digest_of
-from harness.features.matrix import FeatureMatrix
+from harness.features.matrix import kept_labels
 from harness.features.source import FeatureSource
-from harness.images import ImageSet
 from harness.probe.journal import FileJournal
 from harness.probe.journal import JournalError
 from harness.probe.settings import ProbeSettings
@@ -72,7 +68,10 @@ def evaluate(case: Case, levels: ConceptLevels, features: FeatureSource, overwri
         found = {"cached": not built, "licence": features.spec(case.model).licence}
         found["digests"] = {**outcome.provenance.digests, **digests}
         outcome.provenance = outcome.provenance.model_copy(update=found)
-    if (similarity := levels.mean_similarity(case.tokens["split"])) is not None:
+    split = levels.split(case.tokens["split"])
+    if split.missing:
+        outcome.warnings.append(f"{split.missing} images that the universe counts are not there")
+    if (similarity := levels.mean_similarity(split.name)) is not None:
         outcome.details["mean_similarity"] = similarity
     return outcome
 
@@ -88,8 +87,7 @@ def probe_key(case: Case, levels: ConceptLevels, features: FeatureSource) -> dic
     if shots is None:
         del settings["fewshot_val"]
     return {
-        "train": features.key(case.model, split.train, resize=protocol.resize),
-        "test": features.key(case.model, split.test, resize=protocol.resize),
+        **feature_keys(case, levels, features),
         "labels": digest_of([split.concepts, split.train_labels.tolist(), split.test_labels.tolist()]),
         "unreadable": protocol.unreadable,
         "shots": shots,
@@ -99,6 +97,19 @@ def probe_key(case: Case, levels: ConceptLevels, features: FeatureSource) -> dic
         "threads": features.options.threads if features.options.device_type == "cpu" else None,
         "libraries": {name: version for name, version in versions().items() if name in {"numpy", "optuna", "torch"}},
         "computation": COMPUTATION,
+    }
+
+
+def feature_keys(case: Case, levels: ConceptLevels, features: FeatureSource) -> dict[str, dict[str, Plain]]:
+    """Return the keys of the features of training (``train``) and test images (``test``).
+
+    Raises:
+        MissingInput: weights or images are not here.
+    """
+    protocol, split = levels.protocol, levels.split(case.tokens["split"])
+    return {
+        part: features.key(case.model, images, resize=protocol.resize, precision=protocol.feature_precision)
+        for part, images in (("train", split.train), ("test", split.test))
     }
 
 
@@ -129,14 +140,20 @@ def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: P
     options = features.options
     began = time.perf_counter()
     train, test = (
-        features(case.model, images, resize=protocol.resize, drop_unreadable=protocol.unreadable == "drop")
+        features(
+            case.model,
+            images,
+            resize=protocol.resize,
+            precision=protocol.feature_precision,
+            drop_unreadable=protocol.unreadable == "drop",
+        )
         for images in (split.train, split.test)
     )
     extracted = time.perf_counter()
     probe = partial(
         linear_probe if shots is None else partial(few_shot_probe, shots=shots),
-        (train.features, _kept(split.train_labels, split.train, train)),
-        (test.features, _kept(split.test_labels, split.test, test)),
+        (train.features, kept_labels(split.train_labels, split.train, train)),
+        (test.features, kept_labels(split.test_labels, split.test, test)),
         seeds=protocol.seeds,
         settings=probe_settings(protocol),
         device=options.device,
@@ -162,11 +179,3 @@ def _resumed(probe: "Callable[..., ProbeScore]", path: Path) -> "ProbeScore":
         path.replace(aside)
         warnings.warn(f"{fault}; it is set aside and the search starts over", StoreWarning, stacklevel=2)
         return probe(journal=FileJournal(path))
-
-
-def _kept(labels: npt.NDArray[np.int64], images: ImageSet, matrix: FeatureMatrix) -> npt.NDArray[np.int64]:
-    """Return the labels of the images that have features, in the order of the rows."""
-    if not matrix.unreadable:
-        return labels
-    lost = {image.id for image in matrix.unreadable}
-    return labels[[identity not in lost for identity in images.ids]]
