@@ -82,6 +82,8 @@ class Session:
     @cached_property
     def models(self) -> Models:
         """The entries of the models file, none of whose names makes ``-k`` ambiguous."""
+        if not self.settings.models_file.exists():
+            raise ConfigError(f"no models file at {self.settings.models_file}: say which with --models")
         models = load_models(self.settings.models_file)
         tokens = {"cog", "linear", "fewshot", *self.universe.splits, *shot_tokens(self.suite.cog.shots)}
         if problems := reserved_token_problems(models, sorted(tokens)):

@@ -133,7 +133,10 @@ class Store:
     def _fault(self, entry: Path) -> str | None:
         """Say what is wrong with an entry. Each file's digest is read once per process and change of the file."""
         try:
-            files: dict[str, str] = json.loads((entry / "manifest.json").read_text())["files"]
+            manifest = json.loads((entry / "manifest.json").read_text())
+            files: dict[str, str] = manifest["files"]
+            if "key.json" not in files or not float(manifest["built"]) >= float(manifest["seconds"]) >= 0:
+                return "manifest.json is not complete"
             state = tuple((name, *_size_and_time(entry / name)) for name in sorted([*files, "manifest.json"]))
             if self._verified.get(entry) == state:
                 return None

@@ -24,8 +24,8 @@ _STRICT = ConfigDict(frozen=True, extra="forbid")
 
 
 def _different(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    if len(set(numbers)) < len(numbers) or min(numbers, default=0) < 0:
-        raise ValueError("expected different numbers, none below 0")
+    if len(set(numbers)) < len(numbers) or any(not 0 <= number < 2**32 for number in numbers):
+        raise ValueError("expected different numbers from 0 to below 2**32")
     return numbers
 
 
@@ -172,12 +172,12 @@ def _parsed(suite: Suite, assignment: str) -> tuple[str, str, Any]:
     if not separator:
         raise ConfigError(f"--protocol {assignment}: expected KEY=VALUE, for example trials=30")
     section, key = _locate(suite, path.strip())
-    if isinstance(getattr(getattr(suite, section), key), tuple):
-        return section, key, [yaml.safe_load(part) for part in text.split(",") if part.strip()]
+    several = isinstance(getattr(getattr(suite, section), key), tuple)
     try:
-        return section, key, yaml.safe_load(text)
+        value = yaml.safe_load(f"[{text.strip().removeprefix('[').removesuffix(']')}]" if several else text)
     except yaml.YAMLError:
         return section, key, text
+    return section, key, value
 
 
 def _overridden(suite: Suite, section: str, values: dict[str, Any]) -> BaseModel:

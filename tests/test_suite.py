@@ -58,11 +58,24 @@ def test_protocol_options_reach_the_published_protocol() -> None:
         ("lr_min=1000", "lr_min must not exceed lr_max"),
         ("trials", "expected KEY=VALUE"),
         ("seeds=", "at least 1 item"),
+        ("seeds={", "seeds"),
+        ("seeds=-1", "seeds"),
     ],
 )
 def test_wrong_options_are_refused(assignment: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         with_options(load_suite("mini"), (assignment,))
+
+
+def test_lists_may_be_written_as_in_a_suite_file() -> None:
+    assert with_options(load_suite("mini"), ("seeds=[1, 2]",))[0].cog.seeds == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["paper", "../up", "a/b", "''"])
+def test_a_suite_of_ones_own_has_a_name_of_its_own(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine.yaml").write_text(f"name: {name}\ntitle: my suite\n")
+    with pytest.raises(ConfigError, match="name"):
+        load_suite(str(tmp_path / "mine.yaml"))
 
 
 def test_a_suite_file_of_ones_own(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def _report_agreement(how: str, levels: Levels, universe: Universe) -> None:
 
 
 def _similarity(options: argparse.Namespace) -> int:
-    if (options.b is None) == (options.top is None):
-        raise ConfigError("harness similarity: expected A B, or A --top N")
+    if (options.b is None) == (options.top is None) or (options.top or 1) < 1:
+        raise ConfigError("harness similarity: expected A B, or A --top N with N from 1")
     universe, readings = load_universe(options.universe), _readings(options, seen=options.seen)
     taxonomy = load_taxonomy(settings_of(options).cache_dir)
     if options.b is not None:

@@ -12,6 +12,7 @@ from harness.cli.common import add_settings
 from harness.cli.common import session_of
 from harness.errors import HarnessError
 from harness.errors import MissingInput
+from harness.zoo.contents import recognise
 from harness.zoo.sources import RandomWeights
 from harness.zoo.spec import ModelSpec
 from harness.zoo.weights import fetch
@@ -48,7 +49,11 @@ def _faults(spec: ModelSpec, weights_dir: Path) -> Iterator[HarnessError]:
     """Yield what is wrong with the weights and the network of an entry, or not here."""
     from harness.zoo.check import check_network
 
-    for check in (partial(verify, spec, weights_dir), partial(check_network, spec)):
+    def check_weights() -> None:
+        if (path := verify(spec, weights_dir)) is not None:
+            recognise(path)
+
+    for check in (check_weights, partial(check_network, spec)):
         try:
             check()
         except HarnessError as fault:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from textwrap import shorten
+from typing import Any
 from typing import NamedTuple
 
 from harness.cog.cases import shots_of
@@ -116,13 +117,15 @@ class Section:
     def title(self) -> str:
         """Suite and options, for every title."""
         suite = self.suite.title if self.suite else f"suite {self.suite_name}"
+        if "universe" in self.options:  # its title would speak of other images
+            suite = f"{self.suite_name} protocol on a universe of one's own"
         options = ", ".join(f"{key}={value}" for key, value in sorted(self.options.items()))
         return f"{suite}, protocol options: {options or 'none'}"
 
     @property
     def note(self) -> str:
         """What has to be said wherever numbers of this suite are shown."""
-        return self.suite.note if self.suite else ""
+        return self.suite.note if self.suite and "universe" not in self.options else ""
 
     @property
     def effort(self) -> str:
@@ -131,7 +134,9 @@ class Section:
         planned = [len(self.protocol.seeds)] if self.protocol else []
         counts = sorted(measured) or planned
         seeds = " or ".join(map(str, counts)) + (" seed" if counts == [1] else " seeds")
-        return f"{seeds}, {self.protocol.trials} trials each" if self.protocol else seeds
+        trials = sorted({int(record.key["settings"]["trials"]) for record in self.records.values() if record.key})
+        trials = trials or ([self.protocol.trials] if self.protocol else [])
+        return f"{seeds}, {' or '.join(map(str, trials))} trials each" if trials else seeds
 
     @property
     def slug(self) -> str:
@@ -151,6 +156,30 @@ class Section:
         metric = self.metric(model, place)
         return metric.value if metric else None
 
+    def ranked(self, model: str, place: Place) -> float | None:
+        """Return the value that ranks a model at a place; None where it cannot be compared with the others."""
+        return None if (model, place) in self.stale else self.value(model, place)
+
+    @cached_property
+    def stale(self) -> dict[tuple[str, Place], list[str]]:
+        """What of a measured case differs from the latest one that it stands beside.
+
+        A row is of one network and its weights, a column of one set of images, all of one set of seeds and settings.
+        """
+        found: dict[tuple[str, Place], list[str]] = {}
+        measured = sorted(
+            (record.provenance.measured, key)
+            for key, record in self.records.items()
+            if record.measured and record.key and record.provenance
+        )
+        latest: dict[object, Any] = {}
+        for _, (model, place) in reversed(measured):
+            key = self.records[model, place].key
+            for name, scope, value in _comparable(key, model, place):
+                if latest.setdefault((name, scope), value) != value:
+                    found.setdefault((model, place), []).append(name)
+        return found
+
     def similarity(self, place: Place) -> float | None:
         """Return the mean similarity of a split's concepts to their nearest seen ones, where records say it."""
         said = [record.details.get("mean_similarity") for (_, where), record in self.records.items() if where == place]
@@ -165,10 +194,23 @@ class Section:
         if metric is None:
             return Cell(reason=_why_not(record))
         marks = list(record.warnings)
+        if other := self.stale.get((model, place)):
+            marks.append(f"not ranked: measured with other {' and '.join(other)} than the latest; run it again")
         if record.last_attempt:
             marks.append(f"latest run {record.last_attempt.status}: {record.last_attempt.reason}")
         reason = "" if metric.value is not None else metric.reason or "no value"
         return Cell(metric.value, metric.std, reason, tuple(marks))
+
+
+def _comparable(key: Mapping[str, Any], model: str, place: Place) -> list[tuple[str, object, object]]:
+    """Return (name, scope, value) of everything that has to be equal among the measured cases of a scope."""
+    train, test = key["train"], key["test"]
+    settings = {name: value for name, value in key["settings"].items() if name != "fewshot_val"}
+    return [
+        ("network or weights", model, (train["backbone"], train["weights"])),
+        ("images or concepts", place.split, (train["images"], test["images"], key["labels"])),
+        ("seeds or settings", None, (key["seeds"], settings)),
+    ]
 
 
 def sections(records: Iterable[Record], suites: Mapping[str, Suite]) -> list[Section]:

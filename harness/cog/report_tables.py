@@ -1,5 +1,6 @@
 """Tables of ImageNet-CoG: top-1 accuracy of the linear probe and of few-shot probes, with mean ranks."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
@@ -60,18 +61,16 @@ def _table(section: Section, protocol: str, places: tuple[Place, ...]) -> Table:
     }
     notes = (section.note,) if section.note else ()
     title = f"ImageNet-CoG {protocol}, {section.title}"
-    return _with_mean_rank(Table(title, caption, ("Model", "Group"), columns, rows, identity, notes))
+    scores = {model: {_title(place): section.ranked(model, place) for place in places} for model in section.models}
+    return _with_mean_rank(Table(title, caption, ("Model", "Group"), columns, rows, identity, notes), scores)
 
 
 def _title(place: Place) -> str:
     return place.split if place.shots is None else f"{place.split} N={place.shots}"
 
 
-def _with_mean_rank(table: Table) -> Table:
-    titles = [column.title for column in table.columns]
-    ranked = mean_ranks(
-        {row.labels[0]: dict(zip(titles, (cell.value for cell in row.cells), strict=True)) for row in table.rows}
-    )
+def _with_mean_rank(table: Table, scores: Mapping[str, Mapping[str, float | None]]) -> Table:
+    ranked = mean_ranks(scores)
     rows = tuple(replace(row, cells=(*row.cells, _mean_rank(row, ranked))) for row in table.rows)
     column = Column("mean rank", "rank", digits=2, higher_is_better=False)
     return replace(table, columns=(*table.columns, column), rows=rows)

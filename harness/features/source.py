@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.digest import Plain
+from harness.errors import ConfigError
 from harness.features.cached import features
 from harness.features.matrix import FeatureMatrix
 from harness.features.options import Options
@@ -113,11 +114,20 @@ class FeatureSource:
 
 
 def torch_device(device: str) -> str:
-    """Return the device of torch that ``auto`` stands for: a GPU where there is one. Others stay as they are."""
-    if device != "auto":
+    """Return a device of torch: for ``auto`` a GPU where there is one.
+
+    Raises:
+        ConfigError: a GPU is asked for that is not there.
+    """
+    if device == "cpu":
         return device
-    if sys.platform == "linux" and not any(path for pattern in _GPU_FILES for path in Path("/dev").glob(pattern)):
+    no_gpu = sys.platform == "linux" and not any(path for name in _GPU_FILES for path in Path("/dev").glob(name))
+    if device == "auto" and no_gpu:
         return "cpu"  # a run whose results are all cached need not import torch to learn that
     import torch
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if int(device.partition(":")[2] or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"--device {device}: torch finds {torch.cuda.device_count()} GPUs on this machine")
+    return device

@@ -74,6 +74,9 @@ class EncodedImages:
         for identity in self.ids:
             if identity in seen or "\n" in identity:
                 raise ConfigError(f"image ids must be unique and of one line: {identity!r}")
+            # Python reads a file name that is not UTF-8 with lone surrogates, which no list of ids can hold.
+            if identity != identity.encode("utf-8", "replace").decode():
+                raise ConfigError(f"the file name {identity!r} is not valid UTF-8: rename the file")
             seen.add(identity)
 
     def __len__(self) -> int:

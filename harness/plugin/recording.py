@@ -10,6 +10,7 @@ from harness.errors import HarnessError
 from harness.errors import MissingInput
 from harness.plugin.collection import case_of
 from harness.plugin.options import SESSION
+from harness.records.plain import NotRecordable
 from harness.records.plain import is_number
 from harness.records.plain import to_plain
 from harness.records.record import Metric
@@ -54,6 +55,8 @@ class Recorder:
         __tracebackhide__ = True  # the line of the case is what its author looks for
         if isinstance(what, Outcome):
             self._take(what)
+        elif not isinstance(what, str):
+            raise NotRecordable(f"expected the name of a value, found {what!r}")
         elif is_number(value):
             self._add(what, Metric(value=value, unit=unit, higher_is_better=higher_is_better, reason=reason))
         else:
@@ -131,4 +134,5 @@ def _reason(report: pytest.TestReport, error: BaseException | None) -> str:
     if isinstance(report.longrepr, tuple):  # pytest's own form of a skip: file, line, reason
         return report.longrepr[2].removeprefix("Skipped: ")
     kind = "" if isinstance(error, HarnessError) else f"{type(error).__name__}: "
-    return f"{report.when} failed: {kind}{error}"
+    # A message may hold what JSON cannot, such as the name of a file in another encoding.
+    return f"{report.when} failed: {kind}{error}".encode("utf-8", "backslashreplace").decode()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from harness.plugin.options import SESSION
+from harness.session import Session
 
 _Terminal = pytest.TerminalReporter
 
@@ -19,14 +20,19 @@ def pytest_terminal_summary(terminalreporter: _Terminal, config: pytest.Config) 
         return
     for line in folded_skips(report for report in stats.get("skipped", []) if _is_case(report)):
         terminalreporter.write_line(line, yellow=True)
-    session = config.stash[SESSION]
-    terminalreporter.write_line("")
-    if "passed" in stats:
-        session.save_ranking()
-    for line in session.summary():
+    try:
+        lines = _report(config.stash[SESSION], measured="passed" in stats)
+    except OSError as fault:
+        lines = [f"the reports cannot be written: {fault}"]
+    for line in lines:
         terminalreporter.write_line(line)
-    report, *_ = [path for path in session.write_reports() if path.suffix == ".md"]
-    terminalreporter.write_line(f"report: {os.path.relpath(report)}")
+
+
+def _report(session: Session, *, measured: bool) -> list[str]:
+    if measured:
+        session.save_ranking()
+    report = next(path for path in session.write_reports() if path.suffix == ".md")
+    return ["", *session.summary(), f"report: {os.path.relpath(report)}"]
 
 
 def folded_skips(reports: Iterable[pytest.TestReport]) -> list[str]:

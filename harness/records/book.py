@@ -47,14 +47,29 @@ class RecordBook:
         write_atomic(self.path(case), record.model_dump_json(indent=1) + "\n")
 
     def records(self) -> list[Record]:
-        """Return all records in the order of suite, then id. Files that are no records are named in a warning."""
-        found = [_read(path) for path in sorted(self.root.rglob("*.json")) if not path.name.startswith(".")]
-        return sorted((r for r in found if r is not None), key=lambda record: (record.case.suite, record.case.id))
+        """Return all records in the order of suite, then id.
+
+        Files that are no records, and copies that lie where another case's record belongs, are named in a warning.
+        """
+        found = []
+        for path in sorted(self.root.rglob("*.json")):
+            record = None if path.name.startswith(".") else _read(path)
+            if record is None:
+                continue
+            if path == self.path(record.case.case()):
+                found.append(record)
+            else:
+                _warn(f"{path} is a copy of the record of {record.case.id} and is passed over")
+        return sorted(found, key=lambda record: (record.case.suite, record.case.id))
 
 
 def _read(path: Path) -> Record | None:
     try:
         return Record.model_validate(json.loads(path.read_text()))
     except (OSError, ValueError, ValidationError) as error:
-        warnings.warn(f"{path} is not a valid record and is passed over: {error}", RecordWarning, stacklevel=3)
+        _warn(f"{path} is not a valid record and is passed over: {error}")
         return None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RecordWarning, stacklevel=4)

@@ -22,6 +22,10 @@ from harness.zoo.spec import ModelSpec
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*")
 
 
+_LONGEST_NAME = 80
+"""Names become names of folders."""
+
+
 class _ModelsFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,8 +77,9 @@ def _name_faults(entries: Iterable[str], document: YamlDocument) -> Iterator[str
     seen: dict[str, str] = {}
     for name in entries:
         where = document.where(("models", name))
-        if not _NAME.fullmatch(name):
-            yield f"{where}: model name {name!r}: expected letters and digits, joined by single '-', '_' or '.'"
+        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+            expected = f"at most {_LONGEST_NAME} letters and digits, joined by single '-', '_' or '.'"
+            yield f"{where}: model name {name!r}: expected {expected}"
         if name.casefold() in seen:
             yield f"{where}: model name {name!r} differs from {seen[name.casefold()]!r} by case alone"
         seen.setdefault(name.casefold(), name)

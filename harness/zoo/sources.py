@@ -41,7 +41,7 @@ Factory = Annotated[str, _like(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", "package.module:
 class Strict(BaseModel):
     """Frozen, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class TorchvisionArchitecture(Strict):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from typing import cast
 
 from filelock import FileLock
 
@@ -198,10 +199,11 @@ def _read_lock(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise ConfigError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: expected a JSON object of files")
-    return content
+        raise ConfigError(f"{path} is not valid JSON: {error}; restore it, or delete it") from error
+    entries = content.values() if isinstance(content, dict) else [content]
+    if not all(isinstance(entry, dict) and isinstance(entry.get("sha256"), str) for entry in entries):
+        raise ConfigError(f"{path}: expected a JSON object of files with their sha256; restore it, or delete it")
+    return cast("dict[str, Any]", content)
 
 
 def _set_aside(path: Path, original: Path) -> Path:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from statistics import pstdev
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,11 +27,14 @@ from harness.cog.report import shipped_suites
 from harness.cog.report import summary_lines
 from harness.cog.report import write_report
 from harness.cog.report_figures import drawings
+from harness.cog.report_sections import Place
 from harness.cog.report_sections import Section
 from harness.cog.report_sections import sections
+from harness.cog.report_tables import tables
 from harness.records.record import Attempt
 from harness.records.record import CaseIdentity
 from harness.records.record import Metric
+from harness.records.record import Provenance
 from harness.records.record import Record
 
 GOLDEN = Path(__file__).parent / "golden_report"
@@ -289,3 +293,41 @@ def test_the_report_needs_no_torch_and_its_import_no_matplotlib() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def keyed(model: str, split: str, day: int, **changes: Any) -> Record:
+    """Return a record with the part of its key that has to be equal among those it stands beside."""
+    part = {"backbone": {"size": 224}, "weights": "w", "images": split}
+    settings = {"trials": changes.get("trials", 10), "fewshot_val": "full"}
+    train = {**part, "weights": changes.get("weights", "w")}
+    key = {"train": train, "test": part, "labels": changes.get("labels", split), "seeds": [22], "settings": settings}
+    provenance = Provenance(measured=f"2026-01-{day:02d}T00:00:00+00:00")
+    return measured(identity(model, split), [50.0], "architecture", key=key, provenance=provenance)
+
+
+@pytest.mark.parametrize(
+    ("changes", "other"),
+    [
+        ({"weights": "v"}, "network or weights"),
+        ({"trials": 2}, "seeds or settings"),
+        ({"labels": "x"}, "images or concepts"),
+    ],
+)
+def test_what_cannot_be_compared_is_marked_and_not_ranked(changes: dict[str, Any], other: str) -> None:
+    records = [keyed("a", "L1", 1, **changes), keyed("a", "L2", 2), keyed("b", "L1", 3), keyed("b", "L2", 4)]
+    (section,) = sections(records, shipped_suites())
+    assert section.stale == {("a", Place("L1")): [other]}
+    (table,) = tables(section)
+    by_model = {row.labels[0]: row.cells for row in table.rows}
+    assert by_model["a"][0].marks == (f"not ranked: measured with other {other} than the latest; run it again",)
+    assert by_model["a"][-1].reason == "missing L1"
+    assert by_model["b"][-1].value == 1.0
+    (same,) = sections([keyed(model, split, 1) for model in "ab" for split in ("L1", "L2")], shipped_suites())
+    assert same.stale == {}
+
+
+def test_a_universe_of_ones_own_has_neither_title_nor_note_of_the_suite() -> None:
+    case = identity("a", "L1", universe="birds@01234567")
+    (section,) = sections([measured(case, [50.0], "architecture")], shipped_suites())
+    assert section.title.startswith("mini protocol on a universe of one's own, protocol options: universe=birds@")
+    assert section.note == ""

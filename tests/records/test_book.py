@@ -79,3 +79,11 @@ def test_the_file_is_plain_json_with_its_version(book: RecordBook) -> None:
     content = json.loads(book.path(CASE).read_text())
     assert content["schema_version"] == 1
     assert content["case"]["id"] == "cog/linear/s-DINO-L1"
+
+
+def test_a_copy_of_a_record_is_named_and_passed_over(book: RecordBook) -> None:
+    book.write(record())
+    path = book.path(CASE)
+    path.with_name("L1 (1).json").write_bytes(path.read_bytes())
+    with pytest.warns(RecordWarning, match="copy of the record of cog/linear/s-DINO-L1"):
+        assert book.records() == [record()]

@@ -100,7 +100,7 @@ FAULTS = {
     ),
     "bad name": (
         ("  s-DINO:", "  s DINO:"),
-        "models.yaml:2: model name 's DINO': expected letters and digits, joined by single '-', '_' or '.'",
+        "models.yaml:2: model name 's DINO': expected at most 80 letters and digits, joined by single '-', '_' or '.'",
     ),
 }
 
