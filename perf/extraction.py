@@ -143,7 +143,7 @@ def unpack(root: Path, count: int) -> list[str]:
 def main() -> None:
     """Print rates and ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=256)
+    parser.add_argument("--images", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
