@@ -68,7 +68,8 @@ def linear_probe(
 
     Raises:
         ConfigError: shapes, labels or settings do not fit, or a class is too small to be split.
-        CorruptInput: features are not finite, or the journal is that of another probe.
+        CorruptInput: features are not finite.
+        JournalError: the journal is damaged or that of another probe.
     """
     return _probe(train, test, tuple(seeds), settings, torch.device(device), journal, shots=None)
 
@@ -114,8 +115,8 @@ def _probe(
     journal: Journal | None,
     shots: int | None,
 ) -> ProbeScore:
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ConfigError(f"probe seeds are {seeds}: expected one or more, all different")
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise ConfigError(f"probe seeds are {seeds}: expected one or more, all different and none below 0")
     data = load_data(train, test, settings, device)
     draws = [trial_rows(data.labels, seed, settings, shots) for seed in seeds]
     trials = _tune(data, draws, seeds, settings, (journal, identity(data, seeds, settings, shots)))

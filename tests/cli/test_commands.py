@@ -81,6 +81,7 @@ class TestLevels:
 
 
 def test_validate_counts_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="networks are built to be checked")
     models = tmp_path / "models.yaml"
     entry = (
         "  {name}:\n    group: baseline\n    architecture: {{source: torchvision, name: resnet18}}\n"

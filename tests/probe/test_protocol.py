@@ -258,7 +258,7 @@ def test_bad_input_is_refused(clusters: Clusters) -> None:
         probe(train, (test[0], test[1] + 1))
     with pytest.raises(ConfigError, match="7 columns: expected 8"):
         probe(train, (test[0][:, 1:], test[1]))
-    for seeds in ([], [22, 22]):
+    for seeds in ([], [22, 22], [-1]):
         with pytest.raises(ConfigError, match="probe seeds"):
             probe(train, seeds=seeds)
     with pytest.raises(ConfigError, match="float16 needs an accelerator"):
