@@ -167,13 +167,13 @@ class Section:
         A row is of one network and its weights, a column of one set of images, all of one set of seeds and settings.
         """
         found: dict[tuple[str, Place], list[str]] = {}
-        measured = sorted(
-            (record.provenance.measured, key)
+        measured = [
+            (record.provenance.measured, record.case.id, key)
             for key, record in self.records.items()
             if record.measured and record.key and record.provenance
-        )
+        ]
         latest: dict[object, Any] = {}
-        for _, (model, place) in reversed(measured):
+        for _, _, (model, place) in sorted(measured, reverse=True):
             key = self.records[model, place].key
             for name, scope, value in _comparable(key, model, place):
                 if latest.setdefault((name, scope), value) != value:

@@ -322,7 +322,10 @@ def test_what_cannot_be_compared_is_marked_and_not_ranked(changes: dict[str, Any
     assert by_model["a"][0].marks == (f"not ranked: measured with other {other} than the latest; run it again",)
     assert by_model["a"][-1].reason == "missing L1"
     assert by_model["b"][-1].value == 1.0
-    (same,) = sections([keyed(model, split, 1) for model in "ab" for split in ("L1", "L2")], shipped_suites())
+    same_second = [keyed(model, split, 1) for model in "ab" for split in ("L1", "L2")]
+    few = keyed("a", "L1", 1)
+    same_second.append(few.model_copy(update={"case": identity("a", "L1", 4)}))
+    (same,) = sections(same_second, shipped_suites())
     assert same.stale == {}
 
 
