@@ -79,8 +79,8 @@ def bound() -> None:
         data = bound_data(precision)
         rows = [final_rows(data.labels, seed, None) for seed in SEEDS]
         stacks = stack_seeds(data, rows, SEEDS, "final", PUBLISHED.batch_size)
-        work[f"{precision} single"] = training(stacks, runs=1, epochs=2)
-        work[f"{precision} start-up"] = training(stacks, runs=10, epochs=1)
+        work[f"{precision} single"] = training(stacks, runs=1, epochs=4)
+        work[f"{precision} start-up"] = training(stacks, runs=10, epochs=2)
     data = bound_data("float32")
     x, y = data.x[:, : data.d].contiguous(), data.y
     seconds = in_turn({"product": product, "plain": lambda: plain_fit(x, y, 5.0, 1e-6, epochs=2), **work}, 5)
@@ -93,7 +93,7 @@ def bound() -> None:
     print("  wanted: float32 at 80% of torch.mm, bfloat16 at 3 times float32")
     rates = {}
     for precision in PRECISIONS:
-        single, startup = 10 * epoch / seconds[f"{precision} single"], 50 * epoch / seconds[f"{precision} start-up"]
+        single, startup = 20 * epoch / seconds[f"{precision} single"], 100 * epoch / seconds[f"{precision} start-up"]
         rates[precision] = single, startup, 31 / (21 / single + 10 / startup)
         for name, rate, full in zip(("single", "start-up", "all 31"), rates[precision], rates["float32"], strict=True):
             print(
