@@ -1,7 +1,6 @@
 """Independent chains of work side by side on the CPU's threads."""
 
 from collections.abc import Generator
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,20 +34,21 @@ def threads(count: int) -> Iterator[None]:
 def side_by_side(chains: Sequence[Chain[T]]) -> list[T]:
     """Run chains to their end on as many threads as torch has, and return their results in order.
 
-    Several workers each take the chain that waited longest as far as its next pause, so that all are busy until fewer
-    chains than workers are left; one worker finishes chain after chain. With at least as many chains as threads every
-    chain computes on one thread: what it computes then depends neither on the number of threads nor on its neighbours,
-    and there are no barriers between threads, which cost most on small problems and on busy machines.
+    Each worker takes the chain that waited longest as far as its next pause, so that all are busy until fewer chains
+    than workers are left. With at least as many chains as threads every chain computes on one thread: what it computes
+    then depends neither on the number of threads nor on its neighbours, and no thread waits for another in the middle
+    of a step, which costs much on a busy machine.
     """
     total = torch.get_num_threads()
     workers = min(total, len(chains))
+    waiting: _Queue[T] = SimpleQueue()
+    for item in enumerate(chains):
+        waiting.put(item)
     results: dict[int, T] = {}
     stop = Event()
     if workers == 1:
-        for item in enumerate(chains):
-            _work(_queue([item]), results, stop)
+        _work(waiting, results, stop)
         return [results[index] for index in range(len(chains))]
-    waiting = _queue(enumerate(chains))
     each = partial(torch.set_num_threads, total // workers)
     with threads(total), ThreadPoolExecutor(workers, initializer=each) as pool:
         done = [pool.submit(_work, waiting, results, stop) for _ in range(workers)]
@@ -76,10 +76,3 @@ def _work(waiting: "_Queue[T]", results: dict[int, T], stop: Event) -> None:
                 raise
             else:
                 waiting.put((index, chain))
-
-
-def _queue(items: "Iterable[tuple[int, Chain[T]]]") -> "_Queue[T]":
-    queue: _Queue[T] = SimpleQueue()
-    for item in items:
-        queue.put(item)
-    return queue

@@ -9,8 +9,6 @@ from harness.probe.stack import Stack
 from harness.probe.stack import residual_
 from harness.probe.stack import state_dtype
 
-_PAUSE = 10
-
 
 def gram(x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """Return the products of each problem's rows, [S, n, n], in the precision of the weights."""
@@ -19,7 +17,7 @@ def gram(x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 
 def dual(stack: Stack, plan: Plan) -> Chain[Fit]:
-    """Train by full batches, one an epoch, pausing now and then.
+    """Train by full batches, pausing after each.
 
     Where every step sees all rows X [n, D], gradients are combinations of rows, and weight decay scales what is
     there. So weights are ``W = c W0 + A X`` and momentum is ``M = m W0 + B X``, with numbers c, m and coefficients
@@ -54,8 +52,7 @@ def dual(stack: Stack, plan: Plan) -> Chain[Fit]:
         torch.add(logits, b, alpha=plan.momentum, out=b)
         b.addcmul_(a, wd)
         a.addcmul_(b, lr, value=-plan.factors[k])
-        if k % _PAUSE == _PAUSE - 1:
-            yield
+        yield
     weight = torch.bmm(flat_a, chosen).view(s, r, c, -1)
     return Fit(weight.addcmul_(stack.start[:, None], scale[steps]), loss)
 

@@ -2,8 +2,9 @@
 
 The update is that of ``torch.optim.SGD(momentum=, weight_decay=)`` on ``nn.Linear`` under ``nn.CrossEntropyLoss``.
 What is independent is stacked: the runs of a problem, which share its rows, batches and first weights, are one wide
-matrix product. Problems (seeds) see different rows; on an accelerator they are one batched product, on a CPU, where
-that is S products anyway, they are chains dealt to threads.
+matrix product. Problems (seeds) see different rows: they are one batched product on an accelerator, and on a CPU
+where they are so small that calling costs more than computing; larger ones are chains dealt to the CPU's threads,
+each of which then computes alone and the same in any company.
 """
 
 from dataclasses import replace
@@ -20,20 +21,22 @@ from harness.probe.stack import Plan
 from harness.probe.stack import Stack
 
 _BLOCK = 4096
+# Logits per step of a problem for which one batched product of all problems is still faster than threads.
+_SMALL = 1 << 16
 
 
 def prepare(stack: Stack) -> list[Stack]:
-    """Return the stacks to train side by side: one on an accelerator, one per problem on a CPU.
+    """Return the stacks to train side by side: one of all problems, or one for each where they are large, on a CPU.
 
     Where all rows fit one batch and are fewer than twice the columns, the dual form takes fewer operations and its
     Gram matrix is added, which all rounds of a search then share.
     """
     s, n = stack.rows.shape
-    stacks = [stack] if stack.x.device.type != "cpu" else [stack.only(problem) for problem in range(s)]
-    if n > stack.batch_size or n >= 2 * stack.x.shape[1]:
-        return stacks
-    with threads(1):
-        return [replace(one, gram=gram(one.x, one.rows)) for one in stacks]
+    if n <= stack.batch_size and n < 2 * stack.x.shape[1]:
+        with threads(1):
+            stack = replace(stack, gram=gram(stack.x, stack.rows))
+    large = stack.start.shape[1] * min(n, stack.batch_size) > _SMALL
+    return [stack.only(problem) for problem in range(s)] if large and stack.x.device.type == "cpu" else [stack]
 
 
 def train(stack: Stack, plan: Plan) -> Chain[Fit]:
