@@ -43,12 +43,7 @@ def search(
     yielded one at a time. After them each round has one trial per seed, or five where ``settings.tpe`` is "batched":
     those are sampled with ``constant_liar``, which keeps them apart.
 
-    Args:
-        seeds: one study each.
-        settings: numbers of trials, ranges and kind of search.
-        evaluate: trains one round.
-        journal: rounds finished earlier are replayed from it, new ones are added.
-        identity: names what is being probed; entries of the journal must carry the same.
+    Rounds finished earlier are replayed from the journal, whose entries must carry the same ``identity``.
 
     Returns:
         All trials of each seed, by number.
@@ -61,14 +56,10 @@ def search(
     found: list[list[Trial]] = [[] for _ in seeds]
     for number, size in enumerate(_round_sizes(settings)):
         asked = [[_ask(study, settings) for _ in range(size)] for study in studies]
-        points = [[(trial.params["lr"], trial.params["wd"]) for trial in trials] for trials in asked]
         if number < len(finished):
-            results = _replay(finished[number], identity, points)
+            results = _replay(finished[number], identity, _points(asked))
         else:
-            results = [
-                [Trial(trial.number, *point, *outcome) for trial, point, outcome in zip(*columns, strict=True)]
-                for columns in zip(asked, points, evaluate(points), strict=True)
-            ]
+            results = _run(asked, evaluate)
             if journal:
                 journal.append({"identity": identity, "seeds": [[asdict(trial) for trial in row] for row in results]})
         for study, row, trials in zip(studies, results, found, strict=True):
@@ -108,6 +99,18 @@ def _ask(study: "optuna.Study", settings: ProbeSettings) -> "optuna.Trial":
     trial.suggest_float("lr", *settings.lr_range, log=True)
     trial.suggest_float("wd", *settings.wd_range, log=True)
     return trial
+
+
+def _points(asked: "list[list[optuna.Trial]]") -> list[list[Point]]:
+    return [[(trial.params["lr"], trial.params["wd"]) for trial in trials] for trials in asked]
+
+
+def _run(asked: "list[list[optuna.Trial]]", evaluate: Evaluate) -> list[list[Trial]]:
+    points = _points(asked)
+    return [
+        [Trial(trial.number, *point, *outcome) for trial, point, outcome in zip(*columns, strict=True)]
+        for columns in zip(asked, points, evaluate(points), strict=True)
+    ]
 
 
 def _replay(entry: dict[str, object], identity: str, points: list[list[Point]]) -> list[list[Trial]]:
