@@ -88,7 +88,7 @@ def _warnings(seeds: Sequence["SeedScore"]) -> list[str]:
             found.append(f"seed {seed.seed}: the final run diverged and was stopped")
         elif seed.collapsed:
             found.append(
-                f"seed {seed.seed}: the final run collapsed, {seed.top1:.1f} % on test images "
+                f"seed {seed.seed}: the final run collapsed, {seed.train_top1:.1f} % on training images "
                 f"after {seed.best.val_top1:.1f} % on validation images"
             )
     return found
