@@ -20,6 +20,8 @@ from harness.features.source import FeatureSource
 from harness.probe.journal import FileJournal
 from harness.probe.journal import JournalError
 from harness.probe.settings import ProbeSettings
+from harness.progress import FEATURES
+from harness.progress import report
 from harness.records.provenance import measured_here
 from harness.records.provenance import processor
 from harness.records.provenance import versions
@@ -139,6 +141,7 @@ def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: P
     protocol, split, shots = levels.protocol, levels.split(case.tokens["split"]), shots_of(case)
     options = features.options
     began = time.perf_counter()
+    report(FEATURES)
     train, test = (
         features(
             case.model,
@@ -158,6 +161,7 @@ def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: P
         settings=probe_settings(protocol),
         device=options.device,
     )
+    report("probe")
     with threads(options.threads):
         score = _resumed(probe, folder / "journal.jsonl")
     provenance = measured_here(

@@ -24,6 +24,8 @@ from harness.features.rows import RowWriter
 from harness.images import ImageSet
 from harness.images import Unreadable
 from harness.probe.chains import threads
+from harness.progress import FEATURES
+from harness.progress import report
 
 
 def extract(images: ImageSet, backbone: Backbone, folder: Path, key: Mapping[str, Plain], options: Options) -> None:
@@ -46,8 +48,7 @@ def extract(images: ImageSet, backbone: Backbone, folder: Path, key: Mapping[str
             for batch, inputs in batches:
                 features = _checked(network, backbone, _stacked(inputs))
                 writer.append(batch.stop, features, [image for image in inputs if isinstance(image, Unreadable)])
-                if options.progress is not None:
-                    options.progress(batch.stop, len(images))
+                report(FEATURES, batch.stop, len(images))
         writer.finish()
     lost = {image.id for image in writer.unreadable}
     about: dict[str, Plain] = {

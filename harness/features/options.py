@@ -1,6 +1,5 @@
 """How features are extracted, and the key under which they are kept."""
 
-from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -48,8 +47,6 @@ class Options:
     unreadable: Literal["fail", "drop"] = "fail"
     """Whether images that cannot be decoded fail the case or are left out and listed."""
     overwrite: Overwrite = Overwrite.ONLY_MISSING
-    progress: Callable[[int, int], None] | None = None
-    """Called with the number of images done and their total, after each batch."""
 
     @property
     def device_type(self) -> str:

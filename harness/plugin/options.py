@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from harness.errors import ConfigError
+from harness.runs import run_name
+from harness.runs import runs_dir
 from harness.session import BENCHMARKS
 from harness.session import Session
 from harness.settings import OPTIONS
@@ -14,7 +16,11 @@ from harness.settings import Option
 from harness.settings import settings_from
 
 SESSION = pytest.StashKey[Session]()
-_STARTED = "harness_run_started"
+
+RUN = pytest.StashKey[Path]()
+"""The folder of this run (`harness.runs`): the same on the controller and its workers, who share a file system."""
+
+_STARTED, _RUN = "harness_run_started", "harness_run"
 _FROM_ROOT = {"models_file": "models.yaml", "reports_dir": "reports"}
 
 
@@ -32,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(destination, f"ini setting of {option.flag}", type=kind, default=None)  # type: ignore[arg-type]  # one of pytest's literals
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Read options, suite and models file, and refuse what is wrong in them before any worker starts."""
     for marker, meaning in BENCHMARKS.items():
@@ -45,19 +52,14 @@ def pytest_configure(config: pytest.Config) -> None:
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[SESSION] = session
-    if config.pluginmanager.hasplugin("dsession"):
-        config.pluginmanager.register(_SendToWorkers(started), "harness-send-to-workers")
+    config.stash[RUN] = runs_dir(session.settings.cache_dir) / workerinput.get(_RUN, run_name(started))
 
 
-class _SendToWorkers:
-    """Registered only where xdist is active, since pytest refuses hooks it does not know."""
-
-    def __init__(self, started: float) -> None:
-        self._started = started
-
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker when the run began."""
-        node.workerinput[_STARTED] = self._started
+@pytest.hookimpl(optionalhook=True)  # without xdist, pytest does not know this hook
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker which run it is part of, and when that began."""
+    node.workerinput[_STARTED] = node.config.stash[SESSION].settings.run_started
+    node.workerinput[_RUN] = node.config.stash[RUN].name
 
 
 def _value(config: pytest.Config, option: Option) -> Any:

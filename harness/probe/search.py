@@ -13,6 +13,7 @@ from harness.probe.journal import Journal
 from harness.probe.journal import JournalError
 from harness.probe.score import Trial
 from harness.probe.settings import ProbeSettings
+from harness.progress import report
 
 if TYPE_CHECKING:
     import optuna
@@ -66,6 +67,7 @@ def search(
             for trial in row:
                 study.tell(trial.number, trial.val_top1)
             trials.extend(row)
+        report("probe", len(found[0]), settings.trials)
     return [tuple(trials) for trials in found]
 
 

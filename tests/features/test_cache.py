@@ -45,7 +45,7 @@ def test_the_key_is_blind_to_what_cannot_move_a_feature() -> None:
     def key(**changes: Any) -> dict[str, Any]:
         return feature_key(NETWORK, "w", "i", Options(**changes))
 
-    assert key(batch_size=3, workers=5, unreadable="drop", overwrite=Overwrite.ALWAYS, progress=print) == key()
+    assert key(batch_size=3, workers=5, unreadable="drop", overwrite=Overwrite.ALWAYS) == key()
     assert key(device="cuda:1", threads=4) == key(device="cuda", threads=1)
 
 

@@ -23,6 +23,7 @@ from harness.features import features
 from harness.features.matrix import kept_labels
 from harness.images import EncodedImages
 from harness.images import Unreadable
+from harness.progress import listening
 from harness.store import Store
 
 Key = dict[str, Any]
@@ -91,9 +92,10 @@ def test_torch_threads_are_set_and_restored(extracted: Callable[..., FeatureMatr
 
 
 def test_progress_is_told_after_each_batch(extracted: Callable[..., FeatureMatrix]) -> None:
-    told: list[tuple[int, int]] = []
-    extracted(batch_size=20, progress=lambda done, total: told.append((done, total)))
-    assert told == [(20, 50), (40, 50), (50, 50)]
+    told: list[tuple[str, int | None, int | None]] = []
+    with listening(lambda *progress: told.append(progress)):
+        extracted(batch_size=20)
+    assert told == [("features", 20, 50), ("features", 40, 50), ("features", 50, 50)]
 
 
 def test_the_batch_is_halved_until_it_fits(
@@ -202,8 +204,8 @@ class Watched:
 def test_decoding_runs_only_a_few_batches_ahead(store: Store, images: EncodedImages, backbone: Any) -> None:
     watched = Watched(images)
     ahead: list[int] = []
-    options = Options(batch_size=5, workers=2, progress=lambda done, _: ahead.append(watched.decoded - done))
-    features(store, watched, {}, lambda: backbone, options)
+    with listening(lambda _, done, __: ahead.append(watched.decoded - (done or 0))):
+        features(store, watched, {}, lambda: backbone, Options(batch_size=5, workers=2))
     assert max(ahead) <= 15
     assert watched.decoded == 50
 
