@@ -93,8 +93,16 @@ def derive_levels(
         ConfigError: a list is faulty, or fewer concepts are left than the levels need.
     """
     taxonomy = options.graph(taxonomy)
-    nodes = find_candidates(universe, taxonomy, options).nodes if members is None else taxonomy.nodes(members)
-    starts = level_starts(len(nodes), universe.levels.number, universe.levels.size)
+    if members is None:
+        candidates = find_candidates(universe, taxonomy, options)
+        nodes, left = candidates.nodes, candidates.left
+    else:
+        nodes, left = taxonomy.nodes(members), {}
+    try:
+        starts = level_starts(len(nodes), universe.levels.number, universe.levels.size)
+    except ConfigError as error:
+        steps = ", ".join(f"{name} {count}" for name, count in left.items())
+        raise ConfigError(f"{error}; left after each filter: {steps}" if left else str(error)) from error
     ranked = rank_concepts(universe, taxonomy, nodes, options)
     level_at = {
         start + place: level for level, start in enumerate(starts, start=1) for place in range(universe.levels.size)

@@ -94,6 +94,8 @@ def identity(data: ProbeData, seeds: Sequence[int], settings: ProbeSettings, sho
 
 
 def _labels(x: Features, y: Labels, name: str) -> Rows:
+    if not isinstance(x, np.ndarray | torch.Tensor):
+        raise ConfigError(f"{name} features are a {type(x).__name__}: expected an array or a tensor [images, features]")
     if x.ndim != 2 or 0 in x.shape:
         raise ConfigError(f"{name} features have shape {tuple(x.shape)}: expected a matrix [images, features]")
     labels = np.asarray(y.cpu() if isinstance(y, torch.Tensor) else y)

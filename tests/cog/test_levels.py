@@ -216,6 +216,15 @@ def test_too_few_concepts_are_told(number: int, size: int, missing: int) -> None
         level_starts(number * size - missing, number, size)
 
 
+def test_too_few_concepts_are_told_with_what_each_filter_left(taxonomy: Taxonomy) -> None:
+    larger = IN21K.model_copy(update={"levels": IN21K.levels.model_copy(update={"size": 1100})})
+    counts = ", ".join(
+        f"{name} {left}" for name, left in find_candidates(IN21K, taxonomy, DEFAULT_OPTIONS).left.items()
+    )
+    with pytest.raises(ConfigError, match=f"too few for 5 levels of 1100; left after each filter: {counts}$"):
+        derive_levels(larger, taxonomy, DEFAULT_OPTIONS)
+
+
 def test_published_levels_of_another_shape_are_refused() -> None:
     smaller = MINI.model_copy(update={"levels": MINI.levels.model_copy(update={"size": 54})})
     with pytest.raises(ConfigError, match="level 1 has 55 concepts, expected 54"):

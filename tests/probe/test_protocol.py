@@ -247,6 +247,7 @@ def test_bad_input_is_refused(clusters: Clusters) -> None:
         linear_probe(train, test, **{"seeds": [22], "settings": SHORT, **changes})
 
     for wrong, message in (
+        ((x.tolist(), y), "features are a list: expected an array or a tensor"),
         ((x[:, 0], y), "expected a matrix"),
         ((x, y[:-1]), "training labels have shape"),
         ((x, y.astype(float)), "expected one integer"),
