@@ -38,3 +38,8 @@ class Case:
         """A file name that no other case of the same benchmark, protocol, suite and model has."""
         tokens = "-".join(self.tokens.values()) or "all"
         return f"{tokens}~{digest_of(dict(self.options))[:10]}" if self.options else tokens
+
+
+def unit_of(case: Case) -> tuple[str, ...]:
+    """Return which extraction a case waits for: cases of one unit need the same features."""
+    return case.benchmark, case.model, case.tokens.get("split", "")
