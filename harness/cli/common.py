@@ -5,6 +5,10 @@ from collections.abc import Callable
 from typing import Any
 from typing import TypeAlias
 
+from harness.case import Case
+from harness.selection import SELECT_HELP
+from harness.selection import select
+from harness.session import BENCHMARKS
 from harness.session import Session
 from harness.settings import OPTIONS
 from harness.settings import Option
@@ -47,3 +51,17 @@ def settings_of(options: argparse.Namespace) -> Settings:
 def session_of(options: argparse.Namespace) -> Session:
     """Return the session that a command line asks for."""
     return Session(settings_of(options))
+
+
+def add_select(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--select``, as pytest has it."""
+    parser.add_argument("--select", action="append", default=[], metavar="'KEY=VALUE ...'", help=SELECT_HELP)
+
+
+def selected_cases(session: Session, options: argparse.Namespace) -> list[Case]:
+    """Return the cases of all benchmarks that ``--select`` asks for, in the order in which they are run.
+
+    Raises:
+        ConfigError: see `harness.selection.parse`.
+    """
+    return select(options.select, [case for benchmark in BENCHMARKS for case in session.cases(benchmark)])

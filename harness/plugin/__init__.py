@@ -4,6 +4,7 @@ pytest_plugins = [
     "harness.plugin.options",
     "harness.plugin.pulse",
     "harness.plugin.collection",
+    "harness.plugin.selection",
     "harness.plugin.fixtures",
     "harness.plugin.recording",
     "harness.plugin.summary",
