@@ -2,7 +2,12 @@
 
 pytest_plugins = [
     "harness.plugin.options",
+    "harness.plugin.launcher",
+    "harness.plugin.preflight",
     "harness.plugin.pulse",
+    "harness.plugin.tally",
+    "harness.plugin.crashes",
+    "harness.plugin.reconciliation",
     "harness.plugin.collection",
     "harness.plugin.selection",
     "harness.plugin.fixtures",
