@@ -19,18 +19,19 @@ from enum import StrEnum
 from pathlib import Path
 
 from filelock import FileLock
+from filelock import Timeout
 
 from harness.digest import Plain
-from harness.digest import canonical_json
 from harness.digest import digest_of
-from harness.digest import read_digest
+from harness.entry import BEGUN
+from harness.entry import UNREADABLE
+from harness.entry import describe
+from harness.entry import fault_of
+from harness.entry import state_of
 from harness.errors import MissingInput
 from harness.files import flush
 
 Key = Mapping[str, Plain]
-
-_BEGUN = ".begun"
-"""In a temporary folder: when its building began."""
 
 
 class Overwrite(StrEnum):
@@ -105,8 +106,21 @@ class Store:
         fault = self._fault(entry)
         if fault is None:
             return entry
-        self._set_aside(entry, fault)
+        self.set_aside(entry, fault)
         return None
+
+    def holds(self, kind: str, key: Key) -> Path | None:
+        """Return the folder of an entry, or None, without reading its content: for plans, which promise nothing."""
+        entry = self._entry(kind, digest_of(key))
+        try:
+            state_of(entry)
+        except UNREADABLE:
+            return None
+        return entry
+
+    def entries(self) -> list[Path]:
+        """Return the folders ``<kind>/<digest>`` of all entries, damaged ones among them, in their order."""
+        return sorted(path for path in (self.root / "entries").glob("*/*") if path.is_dir())
 
     def keys(self, kind: str) -> Iterator[tuple[str, Key]]:
         """Yield (digest, key) of every entry of a kind, in the order of digests; unreadable keys are passed over."""
@@ -133,22 +147,18 @@ class Store:
     def _fault(self, entry: Path) -> str | None:
         """Say what is wrong with an entry. Each file's digest is read once per process and change of the file."""
         try:
-            manifest = json.loads((entry / "manifest.json").read_text())
-            files: dict[str, str] = manifest["files"]
-            if "key.json" not in files or not float(manifest["built"]) >= float(manifest["seconds"]) >= 0:
-                return "manifest.json is not complete"
-            state = tuple((name, *_size_and_time(entry / name)) for name in sorted([*files, "manifest.json"]))
-            if self._verified.get(entry) == state:
-                return None
-            for name, expected in files.items():
-                if read_digest(entry / name) != expected:
-                    return f"{name} does not have the digest it was written with"
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            state = state_of(entry)
+        except UNREADABLE as error:
             return f"{type(error).__name__}: {error}"
-        self._verified[entry] = state
-        return None
+        if self._verified.get(entry) == state:
+            return None
+        fault = fault_of(entry)
+        if fault is None:
+            self._verified[entry] = state
+        return fault
 
-    def _set_aside(self, entry: Path, fault: str) -> None:
+    def set_aside(self, entry: Path, fault: str) -> None:
+        """Move a damaged entry out of the way, with a warning that says what is wrong with it."""
         aside = self.root / "quarantine" / f"{entry.parent.name}-{entry.name[:16]}-{uuid.uuid4().hex[:8]}"
         aside.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -174,7 +184,7 @@ class Store:
         began = time.time()
         try:
             build(folder)
-            _describe(folder, key, seconds=time.time() - began)
+            describe(folder, key, seconds=time.time() - began)
             return self._publish(folder, self._entry(kind, digest_of(key)), replace=always)
         except BaseException:
             if not resumable:
@@ -197,7 +207,7 @@ class Store:
                 shutil.rmtree(abandoned, ignore_errors=True)
         if not folder.exists():
             folder.mkdir()
-            (folder / _BEGUN).write_text(str(time.time()))
+            (folder / BEGUN).write_text(str(time.time()))
         return folder
 
     def _publish(self, folder: Path, entry: Path, *, replace: bool) -> Path:
@@ -215,6 +225,24 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
         flush(entry.parent)
         return entry
+
+    @contextmanager
+    def claimed(self, digest: str) -> Iterator[bool]:
+        """Hold the lock of a digest within the block; gives False, and holds nothing, where somebody builds it.
+
+        On a file system without locks nobody can know, so that it is False there too.
+        """
+        (self.root / "locks").mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.root / "locks" / f"{digest}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except (NotImplementedError, Timeout):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
 
     @contextmanager
     def _lock(self, digest: str) -> Iterator[bool]:
@@ -251,28 +279,8 @@ def _flat(value: Plain, path: str = "") -> Iterator[tuple[str, Plain]]:
         yield path, value
 
 
-def _size_and_time(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
-
-
 def _begun(folder: Path) -> float:
     try:
-        return float((folder / _BEGUN).read_text())
+        return float((folder / BEGUN).read_text())
     except (OSError, ValueError):
         return -math.inf  # killed before it was written, or after it was removed: of unknown age
-
-
-def _describe(folder: Path, key: Key, seconds: float) -> None:
-    """Write key and manifest, the manifest last, and flush every file of the folder to disk."""
-    for left in ("manifest.json", _BEGUN):  # the first is of a builder that was killed between here and the rename
-        (folder / left).unlink(missing_ok=True)
-    (folder / "key.json").write_text(canonical_json(key))
-    files = {
-        path.relative_to(folder).as_posix(): read_digest(path) for path in sorted(folder.rglob("*")) if path.is_file()
-    }
-    manifest = {"files": files, "built": time.time(), "seconds": seconds}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-    for name in [*files, "manifest.json"]:
-        flush(folder / name)
-    flush(folder)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from harness import __version__
+from harness.cli import cache
 from harness.cli import features
 from harness.cli import levels
 from harness.cli import models
@@ -33,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (models, levels, records, features):
+    for module in (models, levels, records, features, cache):
         module.add_commands(commands)
     return parser
 
