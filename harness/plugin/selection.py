@@ -4,7 +4,7 @@ import pytest
 
 from harness.errors import ConfigError
 from harness.plugin.collection import case_of
-from harness.plugin.options import SESSION
+from harness.plugin.collection import cases_of
 from harness.selection import SELECT_HELP
 from harness.selection import Selection
 from harness.selection import parse
@@ -23,9 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the selection against all cases, and refuse what none of them has before any worker starts."""
     if not (texts := config.getoption("select")):
         return
-    session = config.stash[SESSION]
     try:
-        cases = [case for benchmark in BENCHMARKS for case in session.cases(benchmark)]
+        cases = [case for benchmark in BENCHMARKS for case in cases_of(config, benchmark)]
         config.stash[_SELECTION] = parse(texts, cases)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
@@ -37,7 +36,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selection = config.stash.get(_SELECTION, None)
     if selection is None:
         return
-    wanted, others = [], []
+    wanted: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
         case = case_of(item)
         (wanted if case is not None and case in selection else others).append(item)
