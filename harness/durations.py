@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from harness.case import Case
 from harness.case import unit_of
 from harness.errors import CorruptInput
 from harness.progress import FEATURES
+from harness.records.book import RecordBook
 from harness.records.record import Record
 
 UNKNOWN = 1.0
@@ -85,6 +87,15 @@ class Durations:
             return cls((), [_timing(row) for row in found["cases"]])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CorruptInput(f"not a file of durations: {error!r}") from error
+
+
+def durations_for(book: RecordBook, cases: Sequence[Case]) -> Durations:
+    """Return what is to be expected of some cases, from as much of the book as tells about them.
+
+    Thousands of records take seconds to read, and a run of a few cases asks for their own first.
+    """
+    own = Durations(record for case in cases if (record := book.read(case)) is not None)
+    return own if all(own.known(case) for case in cases) else Durations(book.records())
 
 
 def _timings(records: Iterable[Record]) -> Iterator[Timing]:

@@ -13,8 +13,10 @@ from harness.cog.cases import shots_of
 from harness.cog.concepts import ConceptLevels
 from harness.cog.outcome import read_outcome
 from harness.cog.outcome import write_score
+from harness.devices import leased_gpu
 from harness.digest import Plain
 from harness.digest import digest_of
+from harness.features.matrix import FeatureMatrix
 from harness.features.matrix import kept_labels
 from harness.features.source import FeatureSource
 from harness.probe.journal import FileJournal
@@ -165,13 +167,20 @@ def _probe(case: Case, levels: ConceptLevels, features: FeatureSource, folder: P
     with threads(options.threads):
         score = _resumed(probe, folder / "journal.jsonl")
     provenance = measured_here(
-        device=f"cpu: {processor()}" if options.device_type == "cpu" else f"{options.device}: {train.about['device']}",
+        device=_device(options.device, train),
         threads=options.threads,
         seeds=list(protocol.seeds),
         seconds={"features": extracted - began, "probe": time.perf_counter() - extracted},
         digests={"train_images": split.train.digest, "test_images": split.test.digest},
     )
     write_score(folder, score, split, train, test, provenance)
+
+
+def _device(device: str, features: FeatureMatrix) -> str:
+    if device == "cpu":
+        return f"cpu: {processor()}"
+    leased = f" {gpu}" if (gpu := leased_gpu()) else ""
+    return f"{device}: {features.about['device']}{leased}"
 
 
 def _resumed(probe: "Callable[..., ProbeScore]", path: Path) -> "ProbeScore":

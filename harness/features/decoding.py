@@ -1,6 +1,5 @@
 """Decoding and preprocessing in background threads, a few batches ahead of the network."""
 
-import os
 from collections import deque
 from collections.abc import Callable
 from collections.abc import Generator
@@ -13,6 +12,7 @@ from typing import TypeAlias
 from PIL import Image
 from torch import Tensor
 
+from harness.devices import share_of_cores
 from harness.images import ImageSet
 from harness.images import Unreadable
 
@@ -23,9 +23,8 @@ _AHEAD = 2
 
 
 def default_workers() -> int:
-    """Return one thread per core that this process may use, at most eight."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(8, cores or 1)
+    """Return one thread for each core that is for this process, at most eight."""
+    return min(8, share_of_cores())
 
 
 def decoded(
