@@ -23,6 +23,17 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _LONGEST_VALUE = 60
 
+_FIELDS, _LIST = "expected fields, each 'name: value'", "expected a list"
+_PLAIN_WORDS = {
+    "model_type": _FIELDS,
+    "model_attributes_type": _FIELDS,
+    "dict_type": _FIELDS,
+    "mapping_type": _FIELDS,
+    "list_type": _LIST,
+    "tuple_type": _LIST,
+}
+"""What to say for faults of pydantic whose own messages speak of Python."""
+
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time: libyaml is optional
     """The safe loader, with numbers such as 1e-4 read as numbers: PyYAML takes them for text."""
@@ -144,12 +155,12 @@ def _describe(fault: Mapping[str, Any], document: YamlDocument, model_class: typ
         valid = [field for variant in variants for field in variant.get("properties", ())]
         hint = nearest(str(loc[-1]), valid) or f" Expected one of: {', '.join(dict.fromkeys(valid))}."
         return f"{where}: unknown field {name!r}.{hint}"
-    shown = repr(value)
+    shown = "nothing" if value is None else repr(value)
     if len(shown) > _LONGEST_VALUE:
         shown = f"{shown[:_LONGEST_VALUE]}..."
     choices = re.findall(r"'([^']*)'", str(context.get("expected", context.get("expected_tags", ""))))
     subject = f"field {name!r}: " if location else ""
-    expected = fault["msg"].removeprefix("Value error, ").removesuffix(".")
+    expected = _PLAIN_WORDS.get(kind) or fault["msg"].removeprefix("Value error, ").removesuffix(".")
     return f"{where}: {subject}{expected}; found {shown}.{nearest(str(value), choices)}"
 
 

@@ -157,8 +157,27 @@ def test_merged_keys_are_no_duplicates(tmp_path: Path) -> None:
 def test_a_missing_and_an_empty_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
         load_yaml(tmp_path / "absent.yaml")
-    with pytest.raises(ConfigError, match="found None"):
+    with pytest.raises(ConfigError, match=r"zoo\.yaml: expected fields, each 'name: value'; found nothing\.$"):
         validate(Zoo, write(tmp_path, ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- a", "zoo.yaml: expected fields, each 'name: value'; found ['a']."),
+        ("models: 3", "zoo.yaml:1: field 'models': expected a list; found 3."),
+        ("models: [a]", "zoo.yaml:1: field 'models[0]': expected fields, each 'name: value'; found 'a'."),
+        ("models: []\nby_name: x", "zoo.yaml:2: field 'by_name': expected fields, each 'name: value'; found 'x'."),
+        (
+            "models: [{name: a, weights: 3}]",
+            "zoo.yaml:1: field 'models[0].weights': expected fields, each 'name: value'; found 3.",
+        ),
+    ],
+)
+def test_a_wrong_shape_is_told_without_words_of_python(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        validate(Zoo, write(tmp_path, text))
+    assert str(caught.value).replace(f"{tmp_path}/", "") == message
 
 
 def test_plain_values_are_named_by_the_caller() -> None:

@@ -8,6 +8,7 @@ from harness import __version__
 from harness.cli import cache
 from harness.cli import features
 from harness.cli import levels
+from harness.cli import listing
 from harness.cli import models
 from harness.cli import records
 from harness.errors import ConfigError
@@ -18,6 +19,8 @@ _EPILOG = """exit status: 0 done; 1 something is missing or damaged, or was foun
 examples:
   harness validate
   harness fetch s-DINO
+  harness ls cases --select 'model=s-dino split=L3'
+  harness ls models
   harness levels mini
   harness similarity dog.n.01 cat.n.01
   harness why cog/linear/efficientnet-lite0-L1
@@ -34,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (models, levels, records, features, cache):
+    for module in (models, listing, levels, records, features, cache):
         module.add_commands(commands)
     return parser
 

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -34,30 +33,33 @@ def _validate(options: argparse.Namespace) -> int:
     session = session_of(options)
     status = 0
     for name, spec in session.models.items():
-        faults = list(_faults(spec, session.settings.weights_dir))
-        if wrong := [str(fault) for fault in faults if not isinstance(fault, MissingInput)]:
+        wrong, absent = _faults(spec, session.settings.weights_dir)
+        if wrong:
             status = 1
             print(f"{name}: WRONG: {'; '.join(wrong)}")
-        elif faults:
-            print(f"{name}: not here: {'; '.join(map(str, faults))}")
+        elif absent:
+            print(f"{name}: not here: {'; '.join(absent)}")
         else:
             print(f"{name}: ok{' (random weights)' if isinstance(spec.weights, RandomWeights) else ''}")
     return status
 
 
-def _faults(spec: ModelSpec, weights_dir: Path) -> Iterator[HarnessError]:
-    """Yield what is wrong with the weights and the network of an entry, or not here."""
+def _faults(spec: ModelSpec, weights_dir: Path) -> tuple[list[str], list[str]]:
+    """Return what is wrong with the weights and the network of an entry, and what is not here."""
     from harness.zoo.check import check_network
 
     def check_weights() -> None:
         if (path := verify(spec, weights_dir)) is not None:
             recognise(path)
 
+    wrong: list[str] = []
+    absent: list[str] = []
     for check in (check_weights, partial(check_network, spec)):
         try:
             check()
         except HarnessError as fault:
-            yield fault
+            (absent if isinstance(fault, MissingInput) else wrong).append(str(fault).removeprefix(f"{spec.name}: "))
+    return wrong, absent
 
 
 def _fetch(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from harness.cog.levels import derive_levels
 from harness.cog.levels import published_levels
 from harness.cog.levels import split_concepts
 from harness.cog.rankings import Ranking
+from harness.cog.splits import Counts
 from harness.cog.splits import Split
 from harness.cog.splits import load_split
 from harness.cog.splits import require_images
@@ -59,6 +60,24 @@ class ConceptLevels:
         """
         require_images(self._images(split), self._data_root)
 
+    def concepts(self, split: str) -> tuple[str, ...]:
+        """Return the WNIDs of a split, sorted; reads WordNet only where levels are derived.
+
+        Raises:
+            ConfigError: the universe has no such split.
+        """
+        self._level(split)
+        return self._concepts[split]
+
+    def counts(self, split: str) -> Counts:
+        """Return how many images the concepts of a split should have, by WNID, as far as the universe's list says it.
+
+        Raises:
+            ConfigError: the universe has no such split, or its list is faulty.
+        """
+        # The counts of the universe's concepts say nothing of other images.
+        return self.universe.image_counts() if self._images(split) is self.universe.images else {}
+
     def mean_similarity(self, split: str) -> float | None:
         """Return the mean similarity of a level's concepts to the nearest seen one; None for the seen split.
 
@@ -87,10 +106,7 @@ class ConceptLevels:
             ConfigError: the universe has no such split.
             MissingInput: images are not there.
         """
-        images = self._images(name)
-        # The counts of the universe's concepts say nothing of other images.
-        counts = self.universe.image_counts() if images is self.universe.images else {}
-        return load_split(name, self._concepts[name], images, self._data_root, counts)
+        return load_split(name, self.concepts(name), self._images(name), self._data_root, self.counts(name))
 
 
 def levels_of(universe: Universe, protocol: CogProtocol, cache_dir: Path) -> Levels:

@@ -66,6 +66,8 @@ def load_models(path: Path) -> Models:
         ConfigError: one line for each fault, with file, line, field and the nearest valid name.
     """
     document = load_yaml(path)
+    if document.content in (None, {"models": None}, {"models": {}}):
+        raise ConfigError(f"{path}: no model in it: expected 'models:' and below it an entry for each (docs/models.md)")
     entries = validate(_ModelsFile, document).models
     faults = [*_name_faults(entries, document), *_file_faults(entries, document)]
     if faults:

@@ -61,23 +61,23 @@ def validate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
         (
             {"source": "torchvision", "name": "resnet1888"},
             None,
-            "WRONG: net: torchvision has no model 'resnet1888'. Did you mean 'resnet18'?",
+            "WRONG: torchvision has no model 'resnet1888'. Did you mean 'resnet18'?",
         ),
         (
             {"source": "timm", "name": "tf_efficientnet_lite00"},
             {"take": "pre_logits"},
-            "WRONG: net: timm has no model 'tf_efficientnet_lite00'. Did you mean 'tf_efficientnet_lite0'?",
+            "WRONG: timm has no model 'tf_efficientnet_lite00'. Did you mean 'tf_efficientnet_lite0'?",
         ),
         (
             RESNET18,
             {"take": "identity", "module": "fcc"},
-            "WRONG: net: feature.module: ResNet has no module 'fcc'. Did you mean 'fc'?",
+            "WRONG: feature.module: ResNet has no module 'fcc'. Did you mean 'fc'?",
         ),
         ({"source": "import", "factory": "my_factories:brokn"}, None, "Did you mean 'broken'?"),
         (
             {"source": "import", "factory": "my_factories:broken"},
             None,
-            "WRONG: net: the architecture cannot be built: KeyError: 'width'",
+            "WRONG: the architecture cannot be built: KeyError: 'width'",
         ),
     ],
 )
@@ -99,7 +99,7 @@ def test_code_of_a_hub_that_is_not_here_is_not_wrong(
     monkeypatch.setitem(sys.modules, "transformers", None)
     status, state = validate({"source": source, **HUB})
     assert status == 0
-    assert state.startswith("not here: net: ")
+    assert state.startswith("not here: ")
     assert message in state
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_network_is_wrong_though_its_weights_are_not_here(validate: A
     assert validate(RESNET18, absent)[0] == 0
     status, state = validate({"source": "torchvision", "name": "resnet1888"}, absent)
     assert status == 1
-    assert state.startswith("WRONG: net: torchvision has no model")
+    assert state.startswith("WRONG: torchvision has no model")
 
 
 def test_other_weights_than_the_entry_says_are_wrong(validate: Any, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_other_weights_than_the_entry_says_are_wrong(validate: Any, tmp_path: Pa
     path.write_bytes(b"weights")
     status, state = validate(RESNET18, {"source": "file", "path": str(path), "sha256": "01234567"})
     assert status == 1
-    assert state.startswith(f"WRONG: net: {path} has sha256 ")
+    assert state.startswith(f"WRONG: {path} has sha256 ")
 
 
 def test_networks_take_no_memory(validate: Any) -> None:

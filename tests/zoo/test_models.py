@@ -135,6 +135,12 @@ def test_no_file(tmp_path: Path) -> None:
         load_models(tmp_path / "models.yaml")
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "models:\n", "models: {}\n"])
+def test_a_file_without_models(tmp_path: Path, text: str) -> None:
+    message = "models.yaml: no model in it: expected 'models:' and below it an entry for each (docs/models.md)"
+    assert refused(tmp_path, text) == message
+
+
 def test_names_are_found_whatever_their_case(tmp_path: Path) -> None:
     (tmp_path / "models.yaml").write_text(ENTRY)
     models = load_models(tmp_path / "models.yaml")
