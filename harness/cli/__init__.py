@@ -9,8 +9,10 @@ from harness.cli import cache
 from harness.cli import features
 from harness.cli import levels
 from harness.cli import listing
+from harness.cli import merge
 from harness.cli import models
 from harness.cli import records
+from harness.cli import submit
 from harness.errors import ConfigError
 from harness.errors import HarnessError
 
@@ -37,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (models, listing, levels, records, features, cache):
+    for module in (models, listing, levels, records, features, cache, merge, submit):
         module.add_commands(commands)
     return parser
 
