@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness import __version__
 from harness.cli import cache
 from harness.cli import features
+from harness.cli import init
 from harness.cli import levels
 from harness.cli import listing
 from harness.cli import merge
@@ -39,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (models, listing, levels, records, features, cache, merge, submit):
+    for module in (init, models, listing, levels, records, features, cache, merge, submit):
         module.add_commands(commands)
     return parser
 
