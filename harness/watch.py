@@ -52,6 +52,16 @@ def worker_table(run: Run, beats: Iterable[Heartbeat], now: float) -> list[str]:
     return [line.rstrip() for line in tabulate(rows, titles, tablefmt="simple", disable_numparse=True).splitlines()]
 
 
+def longest(beats: Iterable[Heartbeat], now: float) -> str:
+    """Return what is said of the case that has been running for longest; empty where none runs."""
+    running = [beat for beat in beats if beat.case is not None]
+    if not running:
+        return ""
+    beat = min(running, key=lambda beat: beat.case_began)
+    stage = f", {_stage(beat)}" if beat.stage else ""
+    return f"{_short(beat.case)} on {beat.worker}{stage}, for {_for(beat, now)}"
+
+
 def stuck_lines(run: Run, beats: Iterable[Heartbeat]) -> list[str]:
     """Return one line for each worker that is stuck, with what is needed to look after it."""
     return [

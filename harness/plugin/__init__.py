@@ -12,6 +12,7 @@ pytest_plugins = [
     "harness.plugin.tally",
     "harness.plugin.crashes",
     "harness.plugin.reconciliation",
+    "harness.plugin.progress",
     "harness.plugin.shards",
     "harness.plugin.collection",
     "harness.plugin.selection",

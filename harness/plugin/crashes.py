@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ConfigError
 from harness.plugin.nodes import cases_by_node
 from harness.plugin.options import SESSION
 from harness.records.record import Outcome
@@ -24,10 +23,7 @@ def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport) -> None:
     how = f" ({fate})" if (fate := fate_of(node)) else ""
     reason = f"worker {node.gateway.id} crashed{how}"
     report.longrepr = f"{reason} while running {crashitem}"
-    try:
-        (case,) = cases_by_node(session, [crashitem])
-    except ConfigError:  # there is no models file, so it is none of our cases
-        return
+    (case,) = cases_by_node(session, [crashitem])
     if case is None:
         return
     report.user_properties.append(("case", case.id))

@@ -3,12 +3,16 @@
 import os
 from collections.abc import Generator
 from contextlib import ExitStack
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from harness.plugin.options import RUN
+from harness.plugin.scheduler_worker import Filler
 from harness.progress import listening
 from harness.runs import Pulse
+from harness.runs import heartbeat_path
 
 PULSE = pytest.StashKey[Pulse]()
 """The heartbeat of a process that runs cases: every one but the controller of xdist."""
@@ -33,11 +37,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         stack.close()
 
 
+@pytest.hookimpl(optionalhook=True, trylast=True)
+def pytest_testnodedown(node: Any) -> None:
+    """On the controller: remove what a worker left that was killed."""
+    with suppress(OSError):
+        heartbeat_path(node.config.stash[RUN], node.gateway.id).unlink(missing_ok=True)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Say which case runs."""
     pulse = item.config.stash.get(PULSE, None)
-    if pulse is None:
+    if pulse is None or isinstance(item, Filler):
         return (yield)
     pulse.begin(item.nodeid)
     try:

@@ -108,6 +108,7 @@ def pytest_runtest_makereport(
         except OSError as fault:  # raised from here it would end the whole run
             report.outcome = "failed"
             report.longrepr = f"{report.longreprtext}\nthe record of {case.id} cannot be written: {fault}"
+    report.user_properties = [(name, _sendable(value)) for name, value in report.user_properties]
     return report
 
 
@@ -128,6 +129,16 @@ def _missing_is_skipped() -> Generator[None]:
         yield
     except MissingInput as missing:
         pytest.skip(str(missing))
+
+
+def _sendable(value: object) -> object:
+    """Return a property as it is, or as the text that JUnit XML has anyway where it would kill a worker of xdist."""
+    if type(value) in {int, float, str, bytes}:
+        return value
+    try:
+        return to_plain(value, "property")
+    except NotRecordable:
+        return str(value)
 
 
 def _reason(report: pytest.TestReport, error: BaseException | None) -> str:

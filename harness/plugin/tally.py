@@ -36,6 +36,8 @@ class Tally:
     def add(self, report: pytest.TestReport) -> None:
         """Take a report. A case has ended with its teardown, or with the crash of its worker."""
         node = report.nodeid
+        if node not in self.selected:  # the teardown of what several cases share
+            return
         self.seconds[node] = self.seconds.get(node, 0.0) + report.duration
         outcome = _worse(self._unfinished.get(node, "passed"), report.outcome)
         if report.when in {"setup", "call"}:
@@ -45,11 +47,11 @@ class Tally:
 
     def count(self, outcome: _Outcome) -> int:
         """Return how many cases had an outcome."""
-        return sum(each == outcome for each in self.outcomes.values())
+        return list(self.outcomes.values()).count(outcome)  # a copy, as another thread may count
 
     def unreported(self) -> list[str]:
         """Return the node ids that were selected and have not ended."""
-        return [node for node in self.selected if node not in self.outcomes]
+        return [node for node in list(self.selected) if node not in self.outcomes]
 
 
 TALLY = pytest.StashKey[Tally]()
@@ -63,6 +65,7 @@ def is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to count."""
     if not is_worker(config) and not config.option.collectonly:
