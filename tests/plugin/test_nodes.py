@@ -40,6 +40,6 @@ def test_ids_of_any_file_and_class_find_their_case(tmp_path: Path) -> None:
     ]
 
 
-def test_without_parametrised_tests_no_models_file_is_needed(tmp_path: Path) -> None:
+def test_without_a_models_file_there_are_no_cases(tmp_path: Path) -> None:
     session = Session(Settings(models_file=tmp_path / "none.yaml"))
-    assert cases_by_node(session, ["test_other.py::test_other"]) == [None]
+    assert cases_by_node(session, ["test_other.py::test_linear[a-L1]"]) == [None]
