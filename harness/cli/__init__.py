@@ -12,6 +12,7 @@ from harness.cli import levels
 from harness.cli import listing
 from harness.cli import merge
 from harness.cli import models
+from harness.cli import plan
 from harness.cli import records
 from harness.cli import submit
 from harness.errors import ConfigError
@@ -40,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (init, models, listing, levels, records, features, cache, merge, submit):
+    for module in (init, models, listing, levels, records, features, plan, cache, merge, submit):
         module.add_commands(commands)
     return parser
 
