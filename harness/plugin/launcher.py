@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(name, f"ini setting of {flag}", type="string", default="")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
+@pytest.hookimpl(wrapper=True)  # not the first of them: the scheduler looks before us whether --dist was given
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
     """Let Slurm start the workers; before xdist, which would turn ``-n`` into processes of this machine."""
     if not hasattr(config, "workerinput") and not any(getattr(config.option, name, False) for name in _RUNS_NOTHING):
