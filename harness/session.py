@@ -38,6 +38,7 @@ from harness.store import Store
 from harness.suite import Suite
 from harness.suite import load_suite
 from harness.suite import with_options
+from harness.zoo.models import RESERVED
 from harness.zoo.models import Models
 from harness.zoo.models import load_models
 from harness.zoo.models import reserved_token_problems
@@ -85,7 +86,7 @@ class Session:
         if not self.settings.models_file.exists():
             raise ConfigError(f"no models file at {self.settings.models_file}: say which with --models")
         models = load_models(self.settings.models_file)
-        tokens = {"cog", "linear", "fewshot", *self.universe.splits, *shot_tokens(self.suite.cog.shots)}
+        tokens = {*RESERVED, *self.universe.splits, *shot_tokens(self.suite.cog.shots)}
         if problems := reserved_token_problems(models, sorted(tokens)):
             raise ConfigError("\n".join(f"{self.settings.models_file}: {problem}" for problem in problems))
         return models

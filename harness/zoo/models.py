@@ -26,6 +26,18 @@ _LONGEST_NAME = 80
 """Names become names of folders."""
 
 
+BENCHMARKS = ("cog", "zsl", "diagvib")
+PROTOCOLS = ("linear", "fewshot")
+RESERVED = (*BENCHMARKS, *PROTOCOLS, "seen", "IN1K")
+"""Words that no model name may contain, whatever is run: a models file that is valid for one suite is so for the other.
+
+Benchmarks to come are among them; the last two are the splits of seen concepts of the shipped universes.
+"""
+
+_AROUND = ("benchmarks", *(f"test_{word}.py" for word in BENCHMARKS), *(f"test_{word}" for word in PROTOCOLS))
+"""Folders, files and functions around every case, of which ``-k`` takes parts too."""
+
+
 class _ModelsFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -103,7 +115,8 @@ def reserved_token_problems(names: Iterable[str], tokens: Iterable[str]) -> list
     """Say which model names would make ``pytest -k`` ambiguous.
 
     ``-k`` matches parts of a case's id whatever their case: a model ``vit-L16`` would be selected by ``-k L1``, the
-    name of a split, and ``-k in1`` for a model ``in1`` would select every case of split ``IN1K``.
+    name of a split, ``-k in1`` for a model ``in1`` would select every case of split ``IN1K``, and ``-k test`` for a
+    model ``test`` every case.
 
     Args:
         names: names of models.
@@ -113,14 +126,15 @@ def reserved_token_problems(names: Iterable[str], tokens: Iterable[str]) -> list
         One message for each clash, in the order of ``names``.
     """
     by_folded = {token.casefold(): token for token in tokens}
+    around = {word.casefold(): word for word in _AROUND}
     problems = []
     for name in names:
         folded = name.casefold()
-        for token in sorted(by_folded):
-            if token in folded:
-                problems.append(
-                    f"model name {name!r} contains {by_folded[token]!r}: -k {by_folded[token]} would select it"
-                )
-            elif folded in token:
-                problems.append(f"model name {name!r} is part of {by_folded[token]!r}: -k {name} would select that too")
+        problems += [
+            f"model name {name!r} contains {token!r}: -k {token} would select it"
+            for part, token in sorted(by_folded.items())
+            if part in folded
+        ]
+        if wholes := [word for part, word in sorted((by_folded | around).items()) if folded in part and folded != part]:
+            problems.append(f"model name {name!r} is part of {wholes[0]!r}: -k {name} would select that too")
     return problems

@@ -31,7 +31,7 @@ def test_cases_are_listed_by_model_split_and_protocol_without_torch(project: Pro
 @pytest.mark.parametrize("workers", [["-n0"], ["-n2"], ["-p", "no:xdist"]], ids=["n0", "n2", "no-xdist"])
 def test_missing_weights_are_skipped_in_one_line_that_names_the_file(project: Project, workers: list[str]) -> None:
     result = project.run("benchmarks", "-k", "absent", *workers)
-    result.assert_outcomes(skipped=6, deselected=0 if "-n2" in workers else 6)
+    result.assert_outcomes(skipped=6, deselected=6)
     weights = project.path / "cache" / "weights" / "absent.pth"
     folded = [line for line in result.outlines if line.startswith("skipped ")]
     advice = "Put the file there, or correct weights.path of the entry"
@@ -59,6 +59,9 @@ def test_missing_images_are_skipped_with_the_place_wanted(project: Project) -> N
         (["--protocol", "levels=derived", "--protocol", "seen=mien"], "*seen=mien*Did you mean 'mine'*"),
         (["--protocol", "shots=0,4"], "*shots*at least 1*"),
         (["--protocol", "seeds=22,22"], "*seeds*different*"),
+        (["--select", "split=L9"], "*--select 'split=L9': no case has split 'L9', but seen, L1, L2.*"),
+        (["--select", "split=L1", "--select", "modle=tiny-random"], "*no case has a key 'modle'*Did you mean 'model'*"),
+        (["--select", "protocol=linear shots=2"], "*no case fits all of them*"),
     ],
 )
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
@@ -76,6 +79,8 @@ def test_wrong_options_are_usage_errors(project: Project, arguments: list[str], 
         ("name: resnet18}", "nam: resnet18}", "*models.yaml:5*"),
         ("tiny-absent", "tiny-L1", "*'tiny-L1' contains 'L1'*"),
         ("tiny-absent", "linear-tiny", "*'linear-tiny' contains 'linear'*"),
+        ("tiny-absent", "zsl-tiny", "*'zsl-tiny' contains 'zsl'*"),
+        ("tiny-absent", "test", "*'test' is part of 'test_cog.py'*"),
         ("size: 32", "size: small", "*models.yaml:8*size*"),
     ],
 )
@@ -85,6 +90,39 @@ def test_a_wrong_models_file_is_a_usage_error(project: Project, old: str, new: s
     result = project.run("benchmarks", "-n2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--select", "model=TINY-random split=L1"], ["linear[tiny-random-L1]", "fewshot[tiny-random-L1-N002]"]),
+        (["--select", "split=L1", "-k", "random and N002"], ["fewshot[tiny-random-L1-N002]"]),
+        (["--select", "model=*-random shots=2 split=1", "-m", "cog"], ["fewshot[tiny-random-L1-N002]"]),
+        (
+            [
+                "--select",
+                "protocol=linear model=tiny-absent split=L2",
+                "--select",
+                "model=tiny-random split=L1 shots=2",
+            ],
+            ["linear[tiny-absent-L2]", "fewshot[tiny-random-L1-N002]"],
+        ),
+        (["--select", "split=L1", "-k", "L2"], []),
+        (["--select", "split=L1", "-m", "not cog"], []),
+    ],
+)
+def test_select_and_the_other_selections_all_hold(project: Project, arguments: list[str], names: list[str]) -> None:
+    (project.path / "benchmarks" / "test_mine.py").write_text("def test_random_L1_N002(): pass\n")
+    result = project.run("benchmarks", "--collect-only", "-q", "-p", "no:xdist", *arguments)
+    assert [line.partition("::test_")[2] for line in result.outlines if "::" in line] == names
+    result.stdout.fnmatch_lines(f"*({13 - len(names)} deselected)*" if names else "no tests collected (13 deselected)*")
+    assert result.ret == (pytest.ExitCode.OK if names else pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def test_select_on_workers(project: Project) -> None:
+    result = project.run("benchmarks", "-n2", "--select", "model=tiny-absent protocol=linear")
+    result.assert_outcomes(skipped=3)
+    assert {record.case.protocol for record in project.records().values()} == {"linear"}
 
 
 def test_a_test_that_takes_case_needs_its_benchmark(project: Project) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import ConfigError
+from harness.zoo.models import RESERVED
 from harness.zoo.models import load_models
 from harness.zoo.models import reserved_token_problems
 from harness.zoo.spec import identity
@@ -219,13 +220,17 @@ def test_names_that_would_make_k_ambiguous() -> None:
         "model name 'UnSeen' contains 'seen': -k seen would select it",
         "model name 'in1' is part of 'IN1K': -k in1 would select that too",
     ]
+    # Folders, files and functions are parts of every node id, but nobody selects cases by these.
+    assert reserved_token_problems(["fastest", "test", "Bench"], tokens) == [
+        "model name 'test' is part of 'test_cog.py': -k test would select that too",
+        "model name 'Bench' is part of 'benchmarks': -k Bench would select that too",
+    ]
 
 
 def test_the_shipped_models_are_valid_and_their_names_clear() -> None:
     models = load_models(ROOT / "models.yaml")
     assert {"efficientnet-lite0", "random-resnet18", "ResNet50", "s-DINO"} <= set(models)
-    tokens = ["cog", "linear", "fewshot", "seen", "IN1K", "L1", "L2", "L3", "L4", "L5", "N001", "N004", "N128"]
-    assert reserved_token_problems(models, tokens) == []
+    assert reserved_token_problems(models, [*RESERVED, "L1", "L2", "L3", "L4", "L5", "N001", "N004", "N128"]) == []
 
 
 def test_torch_is_not_imported_to_know_the_models(tmp_path: Path) -> None:
