@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from harness.cli import main
 from harness.cog.run import feature_keys
 from harness.cog.run import probe_key
 from harness.durations import Durations
+from harness.errors import CorruptInput
+from harness.images import ImageSet
+from harness.planning.measure import measure
+from harness.planning.needs import needs
 from harness.planning.rates import Rates
 from harness.records.provenance import measured_here
 from harness.records.record import CaseIdentity
@@ -199,12 +204,35 @@ def test_several_extractions_count_by_their_images_and_damaged_ones_do_not(sessi
         extracted(session, session.case(f"cog/linear/net-a-{split}"), rate)
     sizes = {name: len(s.train) + len(s.test) for name in ("L1", "L2") for s in [session.levels.split(name)]}
     expected = sum(sizes.values()) / (sizes["L1"] / 10 + sizes["L2"] / 90)
-    rate = Rates(session.store, session.features.options, session.models).of(session.models["net-a"])
-    assert rate is not None
-    assert (rate.images_per_second, rate.measured) == (pytest.approx(expected), True)
+    found = Rates(session.store, session.features.options, session.models).of(session.models["net-a"])
+    assert found is not None
+    assert found.images_per_second == pytest.approx(expected)
+    assert found.measured
     for path in session.store.entries():
         (path / "extraction.json").write_text("{")
     assert Rates(session.store, session.features.options, session.models).of(session.models["net-a"]) is None
+
+
+def test_measuring_takes_few_images_of_slow_models_and_none_of_known_ones(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = session.case("cog/linear/net-a-L3")
+    extracted(session, session.case("cog/linear/net-a-L1"), 100.0)
+    cases = [case, *(session.case(f"cog/linear/{model}-L3") for model in ("net-b", "net-c", "absent-net"))]
+    found = list(needs(session, cases))
+    rates = Rates(session.store, session.features.options, session.models)
+    asked: list[tuple[str, int]] = []
+
+    def features(model: str, images: ImageSet, **_: object) -> SimpleNamespace:
+        asked.append((model, len(images)))
+        if model == "net-c" and len(images) > 32:
+            raise CorruptInput("picture 40 is damaged")
+        return SimpleNamespace(about={"images_per_second": 5.0 if model == "net-b" else 500.0})
+
+    monkeypatch.setattr(session, "features", features)
+    lines = list(measure(session, found, rates))
+    assert asked == [("net-b", 32), ("net-c", 32), ("net-c", 477)]
+    assert lines == ["net-b: 5 images a second", "net-c: not measured: picture 40 is damaged"]
 
 
 @pytest.fixture
