@@ -82,12 +82,12 @@ def entries(store: Store, names: Mapping[str, Iterable[str]] | None = None) -> l
     """
     known: dict[str, set[str]] = {mark: set(given) for mark, given in (names or {}).items()}
     listed = [(path, _mark(path), _carried(path)) for path in store.entries()]
-    for _, mark, name in listed:
-        if mark is not None and name is not None:
-            known.setdefault(mark, set()).add(name)
+    for _, mark, own in listed:
+        if mark is not None:
+            known.setdefault(mark, set()).update(own)
     return [
-        Held(path, "entries", path.parent.name, _built(path), tuple(sorted({*known.get(mark or "", ()), *_some(name)})))
-        for path, mark, name in listed
+        Held(path, "entries", path.parent.name, _built(path), tuple(sorted({*known.get(mark or "", ()), *own})))
+        for path, mark, own in listed
     ]
 
 
@@ -226,18 +226,14 @@ def _mark(entry: Path) -> str | None:
         return None
 
 
-def _carried(entry: Path) -> str | None:
-    """Return the name of the model that features say they are of."""
+def _carried(entry: Path) -> tuple[str, ...]:
+    """Return the name of the model that features say they are of; none of any other entry."""
     if entry.parent.name != _FEATURES:
-        return None
+        return ()
     try:
-        return str(json.loads((entry / _ABOUT).read_text())["backbone"])
+        return (str(json.loads((entry / _ABOUT).read_text())["backbone"]),)
     except UNREADABLE:
-        return None
-
-
-def _some(name: str | None) -> tuple[str, ...]:
-    return () if name is None else (name,)
+        return ()
 
 
 def _built(entry: Path) -> float:
