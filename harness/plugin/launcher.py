@@ -46,6 +46,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
             raise pytest.UsageError(f"--launcher {launcher}: expected one of {', '.join(LAUNCHERS)}.{hint}")
         if launcher == "slurm":
             _launch_by_slurm(config)
+        option = config.option
+        if getattr(option, "tx", None) and option.numprocesses is None and option.dist == "no":
+            option.dist = "load"  # else xdist passes over --tx without a word, and runs the cases here
     return (yield)
 
 
@@ -84,8 +87,6 @@ def _launch_by_slurm(config: pytest.Config) -> None:
     option = config.option
     option.tx = [worker_spec([*command, sys.executable])] * number
     option.numprocesses = None  # xdist would read it as processes of this machine
-    if option.dist == "no":
-        option.dist = "load"
     if option.maxworkerrestart is None:
         option.maxworkerrestart = str(4 * number)  # xdist's own bound, which it takes from numprocesses
 

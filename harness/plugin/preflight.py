@@ -21,6 +21,7 @@ from harness.plugin import remote
 from harness.plugin.options import RUN
 from harness.plugin.options import SESSION
 from harness.records.provenance import versions
+from harness.settings import CACHE_VARIABLE
 from harness.settings import Settings
 
 _PYTEST = ("pytest", "pytest-xdist", "execnet", "pluggy")
@@ -35,9 +36,10 @@ def pytest_configure_node(node: Any) -> None:
         shared = [stack.enter_context(_token(folder)) for folder in (run, settings.reports_dir.absolute())]
         tokens = dict(token for token in shared if token)
         channel = node.gateway.remote_exec(remote)
-        # xdist gives workers it starts by popen the sys.path of the controller.
-        path = list(sys.path) if node.gateway.spec.popen else None
-        channel.send((_packages(), _folders(settings), tokens, path))
+        # Neither ssh nor every configuration of Slurm passes the environment on.
+        cache = {CACHE_VARIABLE: str(settings.cache_dir.absolute())}
+        channel.send((cache, list(sys.path) if node.gateway.spec.popen else None))
+        channel.send((_packages(), _folders(settings), tokens))
         there = channel.receive()
         channel.waitclose()
     if faults := differences(here["versions"], there):
@@ -45,7 +47,7 @@ def pytest_configure_node(node: Any) -> None:
         raise pytest.UsageError(
             f"worker {node.gateway.id} on {there['host']} cannot take part in this run, whose controller is on "
             f"{here['host']}:\n  " + "\n  ".join(faults) + "\nAll workers need the same Python environment and the "
-            "same files by the same paths: a shared file system. Nothing was run on any of them."
+            "same files by the same paths: a shared file system."
         )
 
 

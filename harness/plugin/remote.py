@@ -8,19 +8,14 @@ from importlib import metadata
 from typing import Any
 
 
-def surroundings(
-    packages: list[str], folders: list[str], tokens: dict[str, str], path: list[str] | None = None
-) -> dict[str, Any]:
+def surroundings(packages: list[str], folders: list[str], tokens: dict[str, str]) -> dict[str, Any]:
     """Return what this Python, here, has of what is asked for.
 
     Args:
         packages: Distributions whose versions are wanted; an absent one is None.
         folders: Which of them exist is wanted.
         tokens: Small files by path, with what they should contain; those that do not are wanted.
-        path: What ``sys.path`` is going to be, where that is known.
     """
-    if path is not None:
-        sys.path[:] = path
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in packages:
         try:
@@ -43,5 +38,13 @@ def _read(path: str) -> str | None:
         return None
 
 
+def settle(variables: dict[str, str], path: list[str] | None) -> None:
+    """Set environment variables, and ``sys.path`` where it is known already: xdist gives it to workers of popen."""
+    os.environ.update(variables)
+    if path is not None:
+        sys.path[:] = path
+
+
 if __name__ == "__channelexec__":
-    channel.send(surroundings(*channel.receive()))  # type: ignore[name-defined]  # noqa: F821 - execnet gives it
+    settle(*channel.receive())  # type: ignore[name-defined]  # noqa: F821 - execnet gives it
+    channel.send(surroundings(*channel.receive()))  # type: ignore[name-defined]  # noqa: F821 - as above

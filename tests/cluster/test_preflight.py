@@ -44,7 +44,7 @@ def test_another_python_is_refused_once_and_nothing_runs(project: pytest.Pyteste
     project.makepyfile("from pathlib import Path\ndef test_case(): Path('ran').touch()")
     other = project.mkdir("other")
     (other / "sitecustomize.py").write_text("import platform\nplatform.python_version = lambda: '3.99.0'\n")
-    result = run(project, spec(["env", f"PYTHONPATH={other}", sys.executable]), "--dist=load")
+    result = run(project, spec(["env", f"PYTHONPATH={other}", sys.executable]))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     errors = result.stderr.str()
     assert errors.count("cannot take part in this run") == 1
@@ -60,7 +60,7 @@ def test_a_folder_that_is_not_shared_is_named(project: pytest.Pytester, private:
     project.makepyfile("def test_case(): pass")
     folder = project.mkdir(private)
     hide = f'mount -t tmpfs none {folder} && exec "$0" "$@"'
-    result = run(project, spec(["unshare", "-m", "sh", "-c", hide, sys.executable]), "--dist=load")
+    result = run(project, spec(["unshare", "-m", "sh", "-c", hide, sys.executable]))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*{private}*: not shared, what is written here is not seen there"])
 
@@ -70,3 +70,10 @@ def test_a_good_run_leaves_no_trace_of_the_check(project: pytest.Pytester) -> No
     run(project, "-n2").assert_outcomes(passed=1)
     assert not (project.path / "reports").exists()
     assert not list((project.path / "cache").rglob(".preflight*"))
+
+
+def test_a_worker_without_our_environment_has_the_same_cache(project: pytest.Pytester) -> None:
+    project.makepyfile("import os\ndef test_case(): print('CACHE', os.environ['HARNESS_CACHE'])")
+    result = run(project, spec(["env", "-u", "HARNESS_CACHE", sys.executable]), "-rP")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"CACHE {project.path / 'cache'}"])

@@ -70,7 +70,9 @@ def test_a_worker_asks_for_a_gpu_unless_told_otherwise(
     project: pytest.Pytester, fake_slurm: Path, arguments: tuple[str, ...], gres: bool
 ) -> None:
     project.makepyfile("def test_case(): pass")
-    run(project, "-n2", "--launcher", "slurm", *arguments).assert_outcomes(passed=1)
+    result = run(project, "-n2", "--launcher", "slurm", "-v", *arguments)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["scheduling tests via CaseScheduling"])
     calls = (fake_slurm / "calls.txt").read_text().splitlines()
     assert len(calls) == 2
     assert all(("--gres=gpu:1" in call) is gres for call in calls)
