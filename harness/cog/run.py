@@ -92,7 +92,7 @@ def probe_key(case: Case, levels: ConceptLevels, features: FeatureSource) -> dic
         del settings["fewshot_val"]
     return {
         **feature_keys(case, levels, features),
-        "labels": digest_of([split.concepts, split.train_labels.tolist(), split.test_labels.tolist()]),
+        "labels": split.labels_digest,
         "unreadable": protocol.unreadable,
         "shots": shots,
         "seeds": protocol.seeds,

@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from harness.cog.universe import Listed
 from harness.cog.universe import Random
 from harness.cog.universe import resolve_root
 from harness.cog.universe_lists import read_table
+from harness.digest import digest_of
 from harness.errors import ConfigError
 from harness.errors import MissingInput
 from harness.images import ImageSet
@@ -51,6 +53,11 @@ class Split:
     test: ImageSet
     test_labels: npt.NDArray[np.int64]
     missing: int
+
+    @cached_property
+    def labels_digest(self) -> str:
+        """What tells apart concepts and the labels of the images. Of a million labels it takes a while, so only once."""
+        return digest_of([self.concepts, self.train_labels.tolist(), self.test_labels.tolist()])
 
 
 def load_split(name: str, concepts: Sequence[str], images: Images, data_root: Path | None, counts: Counts) -> Split:
