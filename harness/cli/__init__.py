@@ -14,6 +14,7 @@ from harness.cli import merge
 from harness.cli import models
 from harness.cli import plan
 from harness.cli import records
+from harness.cli import status
 from harness.cli import submit
 from harness.errors import ConfigError
 from harness.errors import HarnessError
@@ -28,6 +29,7 @@ examples:
   harness levels mini
   harness similarity dog.n.01 cat.n.01
   harness why cog/linear/efficientnet-lite0-L1
+  harness status --watch
   harness report"""
 
 
@@ -41,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (init, models, listing, levels, records, features, plan, cache, merge, submit):
+    for module in (init, models, listing, levels, records, features, plan, cache, merge, submit, status):
         module.add_commands(commands)
     return parser
 

@@ -48,7 +48,7 @@ from harness.records.record import Metric
 from harness.records.record import Outcome
 
 pytestmark = pytest.mark.cog
-STEPS, PAUSE = 6, float(os.environ.get("CHAOS_PAUSE", "0.01"))
+STEPS, PAUSE = 6, float(os.environ.get("CHAOS_PAUSE", "0.02"))
 
 
 def test_linear(case, record, pytestconfig):
