@@ -26,6 +26,7 @@ from harness.runs import Pulse
 RETRY_SECONDS = 0.5
 
 _AUTO_WORKERS = "PYTEST_XDIST_AUTO_NUM_WORKERS"
+_NOTE = pytest.StashKey[str]()
 _LEASE = pytest.StashKey["Lease"]()
 
 
@@ -46,17 +47,26 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a distribution that gives cases to workers which have no GPU, and wait for one until the others end."""
+    """On the controller: refuse workers that would be given cases and have no GPU until others end."""
     option = config.option
-    if config.stash[OURS] or getattr(option, "dist", "no") == "no" or option.collectonly:
+    if getattr(option, "dist", "no") == "no" or option.collectonly:
         return
     workers = option.tx.count("popen")  # those of -n; where others run, they look for GPUs themselves
     slots = len(_gpus(config)) * config.getoption("workers_per_gpu")
-    if 0 < slots < workers:
+    if not 0 < slots < workers:
+        return
+    advice = f"Say -n {slots}, or a higher --workers-per-gpu"
+    if not config.stash[OURS]:
         raise pytest.UsageError(
             f"{workers} workers and room for {slots} on GPUs: --dist {option.dist} gives cases to all of them. "
-            f"Say -n {slots}, or a higher --workers-per-gpu, or leave --dist off: then cases go to those with a GPU"
+            f"{advice}, or leave --dist off: then cases go to those with a GPU"
         )
+    config.stash[_NOTE] = f"GPUs: room for {slots} of {workers} workers, the others wait. {advice}"
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say that workers will wait for others."""
+    return config.stash.get(_NOTE, None)
 
 
 @pytest.hookimpl(trylast=True)  # after the heartbeat has begun

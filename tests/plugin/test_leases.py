@@ -91,7 +91,9 @@ def test_each_worker_has_its_own_gpu(gpus: pytest.Pytester) -> None:
 
 
 def test_workers_without_a_gpu_get_no_cases(gpus: pytest.Pytester) -> None:
-    gpus.runpytest_subprocess("-n4").assert_outcomes(passed=6)
+    result = gpus.runpytest_subprocess("-n4")
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines("GPUs: room for 2 of 4 workers, the others wait. Say -n 2*")
     workers = by_gpu(gpus)
     assert sorted(workers) == ["GPU-0000-0000", "GPU-1111-0000"]
     assert [len(names) for names in workers.values()] == [1, 1]
@@ -100,10 +102,12 @@ def test_workers_without_a_gpu_get_no_cases(gpus: pytest.Pytester) -> None:
 def test_gpus_are_leased_before_they_are_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     gpus = [Gpu(n, "Fake", f"GPU-{n}") for n in range(2)]
-    taken = []
+    leases, taken = [], []
     for _ in range(4):
-        Lease(gpus, 2, Pulse(tmp_path, "main"), tmp_path / "locks")
+        leases.append(Lease(gpus, 2, Pulse(tmp_path, "main"), tmp_path / "locks"))
         taken.append(os.environ["CUDA_VISIBLE_DEVICES"])
+    for lease in reversed(leases):
+        lease.close()
     assert taken == ["GPU-0", "GPU-1", "GPU-0", "GPU-1"]
 
 
