@@ -109,12 +109,14 @@ def _term(text: str, word: str, known: Known) -> tuple[str, frozenset[str]]:
         raise ConfigError(f"{where}: {word!r} is not KEY=VALUE, with a key of {', '.join(known)}.{hint}")
     key = next((key for key in known if key.casefold() == name.casefold()), None)
     if key is None:
-        raise ConfigError(f"{where}: no case has a key {name!r}, but {', '.join(known)}.{nearest(name, known)}")
+        raise ConfigError(
+            f"{where}: no case has a key {name!r}: expected one of {', '.join(known)}.{nearest(name, known)}"
+        )
     found: set[str] = set()
     for pattern in patterns:
         matching = _matching(pattern, known[key])
         if not matching:
-            some = f", but {', '.join(known[key])}" if len(known[key]) <= _LISTED else ""
+            some = f": expected one of {', '.join(known[key])}" if len(known[key]) <= _LISTED else ""
             raise ConfigError(f"{where}: no case has {key} {pattern!r}{some}.{nearest(pattern, known[key])}")
         if pattern.isdecimal() and len(matching) > 1:
             raise ConfigError(f"{where}: {key}={pattern} may be {' or '.join(matching)}: say which")

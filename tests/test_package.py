@@ -23,7 +23,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_embedded_data_are_in_wheel_and_sdist(built: Path) -> None:
     tracked = subprocess.run(["git", "ls-files", "harness"], cwd=ROOT, check=True, capture_output=True, text=True)
     wanted = set(tracked.stdout.split())
-    assert "harness/data/mini/minicog.zip" in wanted
+    assert {"harness/data/mini/minicog.zip", "harness/data/init/benchmarks/test_cog.py.template"} <= wanted
     with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
         assert wanted <= set(wheel.namelist())
         assert any(name.endswith("licenses/NOTICE") for name in wheel.namelist())
