@@ -18,8 +18,15 @@ from typing import Any
 import pytest
 
 from harness.errors import nearest
+from harness.plugin.threads import VARIABLES
 
 LAUNCHERS = ("local", "slurm")
+
+_OWN_CORES = f"""
+import os
+for name in {VARIABLES!r}:
+    os.environ.setdefault(name, os.environ.get("SLURM_CPUS_PER_TASK", "1"))
+"""
 
 _RUNS_NOTHING = ("help", "version", "collectonly", "markers", "showfixtures", "show_fixtures_per_test")
 
@@ -62,9 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # without xdist, pytest does not know this hook
 def pytest_xdist_newgateway(gateway: Any) -> None:
-    """Say so where the Python of a worker, or of a dead worker's successor, did not come up."""
+    """Say so where the Python of a worker, or of a dead worker's successor, did not come up.
+
+    One that Slurm started has cores of its own, as many threads as those are for it; others share those of the machine.
+    """
     try:
-        gateway.remote_exec("").waitclose()
+        gateway.remote_exec(_OWN_CORES if str(gateway.spec.python).startswith("srun ") else "").waitclose()
     except (EOFError, OSError) as fault:
         command = gateway.spec.python or gateway.spec.ssh or sys.executable
         raise pytest.UsageError(
@@ -111,11 +121,13 @@ def srun_command(arguments: Sequence[str], *, gpu: bool, environment: Mapping[st
     """Return the command before that of a worker.
 
     Args:
-        arguments: The user's for srun. They come last, where srun lets them override ours.
-        gpu: Ask for one GPU, unless the arguments ask for some.
+        arguments: The user's for srun. What they say of cores, GPUs or memory replaces ours.
+        gpu: Ask for one GPU.
         environment: Of this process: whether it runs within an allocation, of which each worker then is a step.
     """
-    command = ["srun", "--unbuffered", "--disable-status", "--job-name=harness", "-N1", "-n1", "-c1"]
+    command = ["srun", "--unbuffered", "--disable-status", "--job-name=harness", "-N1", "-n1"]
+    if not _any_starts(arguments, "-c", "--cpus-per-"):
+        command.append("-c1")
     if gpu and not _any_starts(arguments, "--gres", "--gpus", "--tres", "-G"):
         command.append("--gres=gpu:1")
     if "SLURM_JOB_ID" in environment:

@@ -22,6 +22,7 @@ def main() -> None:
         calls.write(" ".join(options) + "\n")
     if "--partition=nix" in options:
         sys.exit("srun: error: invalid partition specified: nix")
+    os.environ["SLURM_CPUS_PER_TASK"] = next(option[2:] for option in options if option.startswith("-c"))
     if "--gres=gpu:1" in options:
         gpu = lease(folder)
         os.environ |= {"CUDA_VISIBLE_DEVICES": gpu, "SLURM_STEP_GPUS": gpu}

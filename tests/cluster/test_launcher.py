@@ -31,16 +31,27 @@ def test_awkward_paths_reach_execnet_whole(path: str) -> None:
 
 
 def test_srun_gets_one_gpu_and_one_core_for_a_worker_and_the_users_arguments_last() -> None:
-    command = srun_command(["--partition=gpu", "-c4"], gpu=True, environment={})
+    command = srun_command(["--partition=gpu"], gpu=True, environment={})
     assert command[0] == "srun"
     assert {"--unbuffered", "-n1", "-c1", "--gres=gpu:1"} <= set(command)
-    assert command[-2:] == ["--partition=gpu", "-c4"]
-
-
-@pytest.mark.parametrize("given", ["--gres=gpu:a100:2", "--gpus-per-task=1", "-G1", "--tres-per-task=gres/gpu:1"])
-def test_the_users_own_gpus_replace_the_one(given: str) -> None:
-    assert "--gres=gpu:1" not in srun_command([given], gpu=True, environment={})
+    assert command[-1] == "--partition=gpu"
     assert "--gres=gpu:1" not in srun_command([], gpu=False, environment={})
+
+
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ("--gres=gpu:a100:2", "--gres=gpu:1"),
+        ("--gpus-per-task=1", "--gres=gpu:1"),
+        ("-G1", "--gres=gpu:1"),
+        ("--tres-per-task=gres/gpu:1", "--gres=gpu:1"),
+        ("-c4", "-c1"),
+        ("--cpus-per-task=4", "-c1"),
+        ("--cpus-per-gpu=4", "-c1"),
+    ],
+)
+def test_what_the_user_says_replaces_ours(given: str, ours: str) -> None:
+    assert ours not in srun_command([given], gpu=True, environment={})
 
 
 def test_steps_of_an_allocation_do_not_wait_for_one_another() -> None:

@@ -76,3 +76,12 @@ def test_a_worker_asks_for_a_gpu_unless_told_otherwise(
     calls = (fake_slurm / "calls.txt").read_text().splitlines()
     assert len(calls) == 2
     assert all(("--gres=gpu:1" in call) is gres for call in calls)
+
+
+@pytest.mark.usefixtures("fake_slurm")
+def test_a_worker_has_a_thread_for_each_core_that_slurm_gives_it(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    project.makepyfile("import os\ndef test_case(): assert os.environ['OMP_NUM_THREADS'] == '7'")
+    run(project, "-n2", "--launcher", "slurm", "--launcher-args=-c7").assert_outcomes(passed=1)
