@@ -7,6 +7,7 @@ import pytest
 
 from harness.case import Case
 from harness.errors import ConfigError
+from harness.errors import nearest
 from harness.plugin.options import SESSION
 from harness.session import BENCHMARKS
 
@@ -38,9 +39,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
     protocol = metafunc.function.__name__.removeprefix("test_")
     try:
-        cases = [case for case in cases_of(metafunc.config, markers[0]) if case.protocol == protocol]
+        every = cases_of(metafunc.config, markers[0])
     except ConfigError as error:  # without a models file nothing was checked before
         raise pytest.UsageError(str(error)) from error
+    cases = [case for case in every if case.protocol == protocol]
+    if not cases:
+        known = sorted({case.protocol for case in every})
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid} is named after a protocol that {markers[0]} does not have: "
+            f"expected test_ and one of {', '.join(known)}.{nearest(protocol, known)}"
+        )
     metafunc.parametrize("case", cases, ids=[case.name for case in cases])
 
 

@@ -121,11 +121,26 @@ def test_select_on_workers(project: Project) -> None:
     assert {record.case.protocol for record in project.records().values()} == {"linear"}
 
 
-def test_a_test_that_takes_case_needs_its_benchmark(project: Project) -> None:
-    (project.path / "test_mine.py").write_text("def test_mine(case): pass\n")
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("def test_linear(case): pass", "*takes 'case', so it needs one benchmark marker (cog)*"),
+        (
+            "import pytest\n@pytest.mark.cog\ndef test_liner(case): pass",
+            "*that cog does not have: expected test_ and one of fewshot, linear. Did you mean 'linear'?*",
+        ),
+    ],
+)
+def test_a_test_that_takes_case_needs_its_benchmark_and_protocol(project: Project, test: str, message: str) -> None:
+    (project.path / "test_mine.py").write_text(test)
     result = project.run("test_mine.py")
     assert result.ret != pytest.ExitCode.OK
-    result.stdout.fnmatch_lines("*takes 'case', so it needs one benchmark marker (cog)*")
+    result.stdout.fnmatch_lines(message)
+
+
+def test_garbage_is_collected_again_after_collection(project: Project) -> None:
+    (project.path / "test_mine.py").write_text("import gc\ndef test_collector(): assert gc.isenabled()\n")
+    project.run("test_mine.py").assert_outcomes(passed=1)
 
 
 def test_fixtures_and_markers_are_documented(project: Project) -> None:
