@@ -56,7 +56,7 @@ class Split:
 
     @cached_property
     def labels_digest(self) -> str:
-        """What tells apart concepts and the labels of the images. Of a million labels it takes a while, so only once."""
+        """What tells apart concepts and the labels of the images. Made once: of a million it takes a while."""
         return digest_of([self.concepts, self.train_labels.tolist(), self.test_labels.tolist()])
 
 
