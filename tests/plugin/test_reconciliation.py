@@ -14,8 +14,8 @@ from tests.plugin.quick import Quick
 from tests.plugin.quick import quick_project
 
 SCHEDULERS = [[], ["--dist", "load"], ["--dist", "worksteal"]]
-ALONE = [["-n0"], ["-p", "no:xdist"]]
-EVERYWHERE = [*ALONE, ["-n2"]]
+EVERYWHERE = [["-n0"], ["-p", "no:xdist"], ["-n2"]]
+BOTH = [["-p", "no:xdist"], ["-n2"]]
 
 TEN = """
 import pytest
@@ -74,15 +74,13 @@ def test_a_crash_does_not_replace_what_was_measured(quick: Quick) -> None:
     assert after.last_attempt.reason == "worker gw0 crashed (killed by SIGSEGV)"
 
 
-@modes(SCHEDULERS)
+@modes(SCHEDULERS[:2])
 def test_workers_that_die_before_they_collect(quick: Quick, mode: list[str]) -> None:
     quick.plain(test_ten=TEN.format(body="pass"))
     quick.extend("if 'PYTEST_XDIST_WORKER' in os.environ: os._exit(3)\n")
     result = quick.run("test_ten.py", "-n2", *mode, "--max-worker-restart=1")
     assert result.ret not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
-    result.stdout.fnmatch_lines(
-        ["nothing was run: no worker*", "worker gw? died: exit status 3"]
-    )
+    result.stdout.fnmatch_lines(["nothing was run: no worker*", "worker gw? died: exit status 3"])
 
 
 def test_a_worker_that_never_finishes_its_collection(quick: Quick) -> None:
@@ -114,7 +112,7 @@ def test_a_report_that_cannot_be_sent(quick: Quick, mode: list[str]) -> None:
     assert "internal error: " in output
 
 
-@modes(EVERYWHERE)
+@modes(BOTH)
 def test_values_that_xdist_cannot_send_are_sent_as_text(quick: Quick, mode: list[str]) -> None:
     body = "import numpy; record_property('value', numpy.float64(number) / 4)"
     quick.plain(test_ten=TEN.replace("(number)", "(number, record_property)").format(body=body))
@@ -141,7 +139,7 @@ def test_a_case_that_another_plugin_swallows(quick: Quick, mode: list[str]) -> N
     result.stdout.fnmatch_lines(["1 of 10 selected cases did not report:", "test_ten.py::test_number[[]3]"])
 
 
-@modes(EVERYWHERE)
+@modes(BOTH)
 def test_an_interruption_says_how_many_cases_were_not_run(quick: Quick, mode: list[str]) -> None:
     quick.plain(test_ten=TEN.format(body="import time; time.sleep(0.2); assert number != 2"))
     result = quick.run("test_ten.py", "-x", *mode)
@@ -157,7 +155,7 @@ def test_an_exit_that_claims_success_does_not_succeed(quick: Quick) -> None:
     result.stdout.fnmatch_lines("6 of 10 selected cases did not report:")
 
 
-@modes(EVERYWHERE)
+@modes(BOTH)
 def test_what_is_deselected_is_counted_and_not_missed(quick: Quick, mode: list[str]) -> None:
     quick.plain(test_ten=TEN.format(body="pass"))
     result = quick.run("test_ten.py", "-k", "3 or 4", *mode)
