@@ -44,12 +44,12 @@ DINO = ("s-DINO", "s-DINO-mini")
 EXAMPLES: dict[str, Words] = {
     "-k L1": {"split": "L1"},
     "-k dino": {"model": DINO},
-    "-k lite0": {"model": "efficientnet-lite0"},
     "-k lite0 and L3": {"model": "efficientnet-lite0", "split": "L3"},
     "-k my-resnet50": {"model": "my-resnet50"},
     "-k random": {"model": "random-resnet18"},
     "-k resnet50": {"model": ("ResNet50", "my-resnet50")},
     "--select model=s-dino split=L3": {"model": "s-DINO", "split": "L3"},
+    "--select model=s-dino split=L3 shots=4": {"model": "s-DINO", "split": "L3", "shots": "N004"},
 }
 """What every example of the docs means. A new one needs its line here, from its words and not from what it selects."""
 
