@@ -52,16 +52,15 @@ class Estimate:
         skipped = {self._unit.get(node) for node, outcome in state.outcomes.items() if outcome == "skipped"}
         done = [node for node, outcome in state.outcomes.items() if outcome != "skipped" and node in self._work]
         running = {beat.case: beat for beat in state.beats if beat.case in self._work}
-        extracted = {self._unit[node] for node in done}
-        extracted |= {self._unit[node] for node, beat in running.items() if beat.stage not in {None, FEATURES}}
+        begun = {self._unit[node] for node in done}
+        begun |= {self._unit[node] for node, beat in running.items() if beat.stage not in {None, FEATURES}}
         # What one case of a unit misses, data or weights, the others miss as well.
         waiting = [n for n in self._work if n not in state.outcomes and self._unit[n] not in skipped]
         pace = self._pace(done, state.seconds)
         if pace is None:
             return None
         rest = []
-        begun = set(extracted)
-        for node in sorted(waiting, key=lambda node: node not in running):
+        for node in [*running.keys() & set(waiting), *(node for node in waiting if node not in running)]:
             unit = self._unit[node]
             expected = pace * (self._work[node] + (0.0 if unit in begun else self._features[unit]))
             begun.add(unit)

@@ -33,6 +33,9 @@ from harness.watch import trouble
 from harness.watch import worker_table
 
 _LOOK_SECONDS = 1.0
+_SPARED = 20.0
+"""An estimate over many thousand cases takes a while: it is left alone for so many times as long as it took."""
+
 _TERMINAL_SECONDS, _CI_SECONDS = 15.0, 60.0
 
 
@@ -70,6 +73,8 @@ class _Progress:
         self._folder = folder
         self._file: StateFile[Run] = StateFile(run_path(folder), run)
         self._estimate: Estimate | None = None
+        self._left: float | None = None
+        self._due = 0.0
         self._screen: int | None = None
         self._every = _interval(config)
         self._shown = time.monotonic()
@@ -130,12 +135,15 @@ class _Progress:
         tally, beats = self._tally, read_heartbeats(self._folder)
         if self._estimate is None and tally.collected:
             self._estimate = self._expect()
-        left, stuck = None, {}
-        if self._estimate is not None:
+        if self._estimate is None:
+            self._file.say(**self._counts())
+            return
+        if now >= self._due:
             state = State(dict(tally.outcomes), dict(tally.seconds), beats, self._file.state.workers, now)
-            left = self._estimate.left(state)
-            stuck = {beat.worker: why for beat in beats if (why := trouble(beat, now, self._estimate.case(beat.case)))}
-        self._file.say(**self._counts(), seconds_left=left, stuck=stuck)
+            self._left = self._estimate.left(state)
+            self._due = now + _SPARED * (time.time() - now)
+        stuck = {beat.worker: why for beat in beats if (why := trouble(beat, now, self._estimate.case(beat.case)))}
+        self._file.say(**self._counts(), seconds_left=self._left, stuck=stuck)
 
     def _expect(self) -> Estimate:
         session, nodes = self._config.stash[SESSION], list(self._tally.selected)
@@ -160,7 +168,7 @@ class _Progress:
 
 def _interval(config: pytest.Config) -> float:
     """Return how often progress is shown, in seconds; 0 for never."""
-    if config.option.verbose < 0:
+    if config.option.verbose < 0 or not config.pluginmanager.hasplugin("terminalreporter"):
         return 0.0
     if (given := config.getoption("--progress-every")) is not None:
         return float(given)

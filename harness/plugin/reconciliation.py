@@ -54,7 +54,7 @@ class _Reconciliation:
         self._lines = self._findings(interrupted=_interrupted(session, exitstatus))
         if self._lines and exitstatus in _FINE:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        if self._tally.deselected:
+        if self._tally.deselected and self._reporter:
             self._reporter.stats.setdefault("deselected", [None] * self._tally.deselected)
         yield
         self._say()  # after an internal error, or if asked to, pytest shows no summary
@@ -78,14 +78,15 @@ class _Reconciliation:
         return [fault for fault in faults if fault.startswith(_INTERNAL)]
 
     def _say(self) -> None:
-        if self._lines:
+        if self._lines and self._reporter:
             self._reporter.write_sep("=", "reconciliation", red=True, bold=True)
-        for line in self._lines:
-            self._reporter.write_line(line, red=True)
+            for line in self._lines:
+                self._reporter.write_line(line, red=True)
         self._lines = []
 
     @property
     def _reporter(self) -> Any:
+        """None under ``-p no:terminal``."""
         return self._config.pluginmanager.getplugin("terminalreporter")
 
 
