@@ -42,7 +42,10 @@ class _Reconciliation:
 
     def pytest_internalerror(self, excrepr: object) -> None:
         """Note an internal error, of this process or of a worker."""
-        self._faults.append(f"{_INTERNAL}: {(str(excrepr).splitlines() or ['unknown'])[-1]}")
+        lines = str(excrepr).splitlines()
+        messages = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+        said = [line for line in messages or lines if "Error: " in line] or messages or lines
+        self._faults.append(f"{_INTERNAL}: {said[-1] if said else 'unknown'}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Tick a case off."""
