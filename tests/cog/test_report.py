@@ -63,7 +63,7 @@ def skipped(case: CaseIdentity, reason: str) -> Record:
 
 def small_set() -> list[Record]:
     """Return a baseline, a better model with remarks, one with a failed case, two skipped; and another reading."""
-    base, odd = "efficientnet-lite0", "s-a_b&c"
+    base, odd = "sup-mini", "s-a_b&c"
     records = [
         measured(identity(base, split), [70.0 - n, 70.3 - n, 70.06 - n], "architecture")
         for n, split in enumerate(SPLITS)
@@ -155,18 +155,18 @@ def test_suite_and_options_and_note_stand_in_every_table_and_figure(tmp_path: Pa
 
 
 def test_relative_figure_needs_the_baseline(tmp_path: Path) -> None:
-    others = [record for record in small_set() if record.case.model != "efficientnet-lite0"]
+    others = [record for record in small_set() if record.case.model != "sup-mini"]
     written = write_report(others, tmp_path)
     assert not [path for path in written if "relative" in path.name]
     assert (
-        "No figure relative to the baseline: efficientnet-lite0 has no measured linear probe."
+        "No figure relative to the baseline: sup-mini has no measured linear probe."
         in (tmp_path / "cog.md").read_text()
     )
 
 
 def test_relative_curve_is_the_difference_within_seeds() -> None:
     records = [
-        measured(identity("efficientnet-lite0", "seen"), [70.0, 72.0], "architecture"),
+        measured(identity("sup-mini", "seen"), [70.0, 72.0], "architecture"),
         measured(identity("x", "seen"), [71.0, 75.0], "architecture"),
     ]
     (section,) = sections(records, shipped_suites())
@@ -273,7 +273,7 @@ def test_slugs_of_options_that_no_file_name_can_hold_differ() -> None:
 def test_summary_is_the_linear_table_of_each_section() -> None:
     lines = summary_lines(small_set())
     assert lines[0].startswith("ImageNet-CoG linear probe, mini suite")
-    assert lines[3].split() == ["efficientnet-lite0", "70.1", "69.1", "68.1", "1.00"]
+    assert lines[3].split() == ["sup-mini", "70.1", "69.1", "68.1", "1.00"]
     assert not any("s-SwAV" in line for line in lines), "the run has said why it was skipped"
     assert sum(line.startswith("ImageNet-CoG") for line in lines) == 2
 
