@@ -76,7 +76,7 @@ class _Progress:
         self._left: float | None = None
         self._due = 0.0
         self._screen: int | None = None
-        self._every = _interval(config)
+        self._every = 0.0
         self._shown = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="harness-progress")
@@ -90,6 +90,7 @@ class _Progress:
     def pytest_sessionstart(self) -> None:
         """Begin to watch."""
         remove_old_runs(self._folder.parent)
+        self._every = _interval(self._config)
         if self._every:
             with suppress(OSError, ValueError, AttributeError):  # what stands in for stdout may be no file
                 # While a test runs, pytest points stdout elsewhere: a copy made now goes on to lead to the terminal.
@@ -168,7 +169,7 @@ class _Progress:
 
 def _interval(config: pytest.Config) -> float:
     """Return how often progress is shown, in seconds; 0 for never."""
-    if config.option.verbose < 0 or not config.pluginmanager.hasplugin("terminalreporter"):
+    if not config.pluginmanager.hasplugin("terminalreporter") or config.option.verbose < 0:
         return 0.0
     if (given := config.getoption("--progress-every")) is not None:
         return float(given)

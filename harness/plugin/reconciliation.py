@@ -73,7 +73,7 @@ class _Reconciliation:
         if interrupted:
             return [f"interrupted: {len(lost)} of {len(tally.selected)} selected cases were not run"] if lost else []
         if lost:
-            named = lost if self._config.option.verbose > 0 or len(lost) <= _NAMED else lost[:_NAMED]
+            named = lost if self._config.getoption("verbose", 0) > 0 or len(lost) <= _NAMED else lost[:_NAMED]
             more = [f"... and {len(lost) - len(named)} more (-v names all)"] if len(named) < len(lost) else []
             return [f"{len(lost)} of {len(tally.selected)} selected cases did not report:", *named, *more, *faults]
         if faults and not tally.collected:

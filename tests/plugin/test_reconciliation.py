@@ -165,6 +165,13 @@ def test_what_is_deselected_is_counted_and_not_missed(quick: Quick, mode: list[s
     assert quick.run("test_ten.py", "--collect-only", *mode).ret == pytest.ExitCode.OK
 
 
+def test_without_a_terminal_the_exit_status_tells(quick: Quick) -> None:
+    quick.plain(test_ten=TEN.format(body="pass"))
+    assert quick.run("test_ten.py", "-p", "no:terminal", "-p", "no:xdist").ret == pytest.ExitCode.OK
+    quick.extend(SWALLOWED)
+    assert quick.run("test_ten.py", "-p", "no:terminal", "-p", "no:xdist").ret == pytest.ExitCode.TESTS_FAILED
+
+
 def test_many_lost_cases_are_named_in_part(quick: Quick) -> None:
     quick.plain(test_many=TEN.format(body="pass").replace("range(10)", "range(30)"))
     quick.extend(SWALLOWED.replace('"test_number[3]"', "item.name"))

@@ -64,9 +64,7 @@ class Chaos:
         Raises:
             Violated: something that must hold did not.
         """
-        began = time.monotonic()
-        self._undisturbed()
-        self._seconds = time.monotonic() - began
+        self._seconds = self._undisturbed()
         self._reference = checks.read_numbers(self._folder)
         self._say(f"undisturbed: {len(self._reference)} cases in {self._seconds:.1f} s")
         while sum(self.tally.kills.values()) < kills:
@@ -90,11 +88,11 @@ class Chaos:
         controllers = [self._start() for _ in range(self._stream.choice((1, 1, 1, 2)))]
         deadline = time.monotonic() + END_SECONDS
         if self._stream.random() < 0.75:  # the others are hit while they start and collect
-            while all(each.alive and not each.log.exists() for each in controllers):
-                time.sleep(0.01)
+            while all(each.alive and not each.runs_a_case() for each in controllers):
+                time.sleep(0.02)
         more = self._stream.randint(1, 4)  # or each that takes a dead one's place is killed as it starts
         while any(each.alive for each in controllers):
-            time.sleep(self._stream.uniform(0.01, 0.25 * self._seconds))
+            time.sleep(self._stream.uniform(0.01, 0.5 * self._seconds))
             if time.monotonic() > deadline:
                 raise checks.Violated(f"a run hangs:\n{controllers[0].output()}")
             alive = [each for each in controllers if each.alive]
@@ -116,10 +114,15 @@ class Chaos:
         number = sum(self.tally.kills.values())
         self._say(f"kill {number}: {what} after {controller.age:.1f} s, {done} of {len(self._reference)} measured")
 
-    def _undisturbed(self) -> None:
+    def _undisturbed(self) -> float:
+        """Return how many seconds passed from the first case's begin to the last one's report."""
         controller = self._start()
+        while controller.alive and not controller.runs_a_case():
+            time.sleep(0.02)
+        began = time.time()
         controller.wait(END_SECONDS)
         self._ended(controller, undisturbed=True)
+        return controller.log.stat().st_mtime - began
 
     def _two_at_once(self) -> None:
         controllers = [self._start(), self._start()]

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from harness.runs import read_heartbeats
+from harness.runs import read_runs
+from harness.runs import runs_dir
 from tools.chaos.project import ROOT
 
 _WORKER = b"exec(eval(sys.stdin.readline()))"
@@ -28,8 +31,8 @@ class Controller:
         self._output = folder / f"run{number}.out"
         self._began = time.monotonic()
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-        cache = str(folder / "cache")
-        environment = {**clean, "CHAOS_LOG": str(self.log), "HARNESS_CACHE": cache, "PYTHONPATH": str(ROOT)}
+        self._cache = folder / "cache"
+        environment = {**clean, "CHAOS_LOG": str(self.log), "HARNESS_CACHE": str(self._cache), "PYTHONPATH": str(ROOT)}
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
@@ -54,6 +57,12 @@ class Controller:
                 if parent == self.process.pid and _WORKER in (status.parent / "cmdline").read_bytes():
                     found.append(int(status.parent.name))
         return sorted(found)
+
+    def runs_a_case(self) -> bool:
+        """Say whether a worker has begun a case."""
+        runs = read_runs(runs_dir(self._cache))
+        mine = [folder for folder, run in runs.items() if run.pid == self.process.pid]
+        return any(beat.case is not None for folder in mine for beat in read_heartbeats(folder))
 
     def kill(self, pid: int) -> None:
         """Kill the process or one of its workers."""
