@@ -54,6 +54,17 @@ def pytest_runtest_logstart():
         print("started", time.time(), file=sys.stderr)
 """
 
+MEASURE = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+with open(sys.argv[1], "w") as file:
+    print(used.ru_utime + used.ru_stime, peak, file=file)
+sys.exit(status)
+"""
+"""Runs a command from a small process: Linux counts the memory of the one that forks as its child's own."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -95,15 +106,13 @@ def environment(folder: Path) -> Mapping[str, str]:
 def collect(folder: Path, *arguments: str) -> Run:
     """Collect in the project and run nothing."""
     quiet = ("--collect-only", "-qq", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist")
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, "-m", "pytest", *quiet, *arguments]
-        process = subprocess.Popen(command, cwd=folder, env=environment(folder), stdout=output, stderr=errors)  # noqa: S603 - our own command
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        errors.seek(0)
-        seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        return Run(seconds, peak, process.returncode, output.read(), errors.read())
+    with tempfile.NamedTemporaryFile("r") as used:
+        command = [sys.executable, "-c", MEASURE, used.name, sys.executable, "-m", "pytest", *quiet, *arguments]
+        done = subprocess.run(  # noqa: S603 - our own command
+            command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+        )
+        seconds, peak = used.read().split()
+    return Run(float(seconds), int(peak), done.returncode, done.stdout, done.stderr)
 
 
 def first_case(folder: Path, *arguments: str) -> float:
