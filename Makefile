@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # The installer is pinned as well: dependency groups need pip 25.1.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: bench test lint types floors perf matrix install install-dev clean
+.PHONY: bench test lint types floors perf chaos matrix install install-dev clean
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m pytest benchmarks -n $(WORKERS) -q
@@ -29,6 +29,10 @@ floors: $(VENV)/.dev
 # Ratios against plain references, each measured in the same run.
 perf: $(VENV)/.dev
 	for script in perf/*.py; do $(BIN)/python $$script || exit 1; done
+
+# A hundred kills of workers and controllers, which must lose nothing: seven minutes.
+chaos: $(VENV)/.dev
+	$(BIN)/python -m tools.chaos
 
 # The torch-free tests on every supported Python and pytest, each in a bare environment.
 matrix: $(VENV)/.dev

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+from filelock import Timeout
+
 
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write ``path`` so that a reader, now or after a crash, finds the old content or the new, never a part.
@@ -32,6 +35,30 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
     flush(path.parent)
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock among processes within the block; the operating system frees it when its holder dies.
+
+    Args:
+        path: The lock's file, made if need be; it stays.
+        wait: Wait until nobody else holds it.
+
+    Gives:
+        Whether it is held: not where somebody else has it and ``wait`` is false, nor on a file system without locks.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=-1 if wait else 0)
+    except (NotImplementedError, Timeout):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
 
 
 def flush(path: Path) -> None:

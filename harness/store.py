@@ -14,12 +14,9 @@ import warnings
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
-
-from filelock import FileLock
-from filelock import Timeout
 
 from harness.digest import Plain
 from harness.digest import digest_of
@@ -30,6 +27,7 @@ from harness.entry import fault_of
 from harness.entry import state_of
 from harness.errors import MissingInput
 from harness.files import flush
+from harness.files import locked
 
 Key = Mapping[str, Plain]
 
@@ -93,10 +91,11 @@ class Store:
             raise MissingInput(
                 f"not in the cache ({kind} {digest_of(key)[:12]} under {self.root}), and only-cache is set"
             )
-        with self._lock(digest_of(key)) as locked:
+        # On a file system without locks, work may be done twice.
+        with locked(self._lock_path(digest_of(key))) as alone:
             if (entry := self._usable(kind, key, overwrite)) is not None:
                 return entry
-            return self._build(kind, key, build, overwrite, resumable=resumable, alone=locked)
+            return self._build(kind, key, build, overwrite, resumable=resumable, alone=alone)
 
     def find(self, kind: str, key: Key) -> Path | None:
         """Return the folder of a complete, undamaged entry, or None. A damaged one is set aside with a warning."""
@@ -226,39 +225,15 @@ class Store:
         flush(entry.parent)
         return entry
 
-    @contextmanager
-    def claimed(self, digest: str) -> Iterator[bool]:
+    def claimed(self, digest: str) -> AbstractContextManager[bool]:
         """Hold the lock of a digest within the block; gives False, and holds nothing, where somebody builds it.
 
         On a file system without locks nobody can know, so that it is False there too.
         """
-        (self.root / "locks").mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.root / "locks" / f"{digest}.lock")
-        try:
-            lock.acquire(timeout=0)
-        except (NotImplementedError, Timeout):
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+        return locked(self._lock_path(digest), wait=False)
 
-    @contextmanager
-    def _lock(self, digest: str) -> Iterator[bool]:
-        """Wait for the lock of a digest. Gives False on a file system without locks: work may then be done twice."""
-        locks = self.root / "locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(locks / f"{digest}.lock")
-        try:
-            lock.acquire()
-        except NotImplementedError:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+    def _lock_path(self, digest: str) -> Path:
+        return self.root / "locks" / f"{digest}.lock"
 
 
 def differences(ours: Key, theirs: Key) -> dict[str, tuple[Plain, Plain]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.case import Case
+from harness.files import locked
 from harness.files import write_atomic
 from harness.records.provenance import now
 from harness.records.record import Attempt
@@ -37,6 +38,11 @@ class RecordBook:
 
         A skip leaves a measured record as it is; a failure is noted in it as its last attempt.
         """
+        # Two runs may write the same record: what one has read must not change before it writes.
+        with locked(self.root.with_name(".records.lock")):
+            self._write(record)
+
+    def _write(self, record: Record) -> None:
         case = record.case.case()
         known = None if record.measured else self.read(case)
         if known is not None and record.status == "skipped" and (known.measured or known.reason == record.reason):

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from harness.case import Case
+from harness.files import locked
 from harness.records.book import RecordBook
 from harness.records.book import RecordWarning
 from harness.records.record import CaseIdentity
@@ -31,6 +33,16 @@ def test_round_trip(book: RecordBook) -> None:
     assert book.read(CASE) == record()
     assert book.path(CASE).relative_to(book.root).as_posix() == "mini/cog/linear/s-DINO/L1.json"
     assert CaseIdentity.of(CASE).case() == CASE
+
+
+def test_what_a_writer_has_read_does_not_change_before_it_writes(book: RecordBook) -> None:
+    writer = Thread(target=book.write, args=(record("failed"),))
+    with locked(book.root.with_name(".records.lock")):
+        writer.start()
+        writer.join(timeout=0.2)
+        assert book.read(CASE) is None
+    writer.join(timeout=10)
+    assert book.read(CASE) == record("failed")
 
 
 def test_a_skip_leaves_a_measured_record_alone(book: RecordBook) -> None:
