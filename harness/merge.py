@@ -73,6 +73,11 @@ def merge_reports(sources: Sequence[Path], target: Path) -> Merged:
     for source in sources:
         if not RecordBook(source).root.is_dir():
             raise ConfigError(f"{source}: not a reports folder: it has no folder {RecordBook(source).root.name}")
+    with RecordBook(target).lock():
+        return _merge(sources, target)
+
+
+def _merge(sources: Sequence[Path], target: Path) -> Merged:
     found: dict[str, list[Path]] = defaultdict(list)
     for folder in dict.fromkeys([target, *sources]):
         for path in _files(folder):

@@ -144,7 +144,7 @@ def test_without_locks_nothing_is_removed(store: Store, monkeypatch: pytest.Monk
     def no_locks(*_: object, **__: object) -> None:
         raise NotImplementedError
 
-    monkeypatch.setattr("harness.store.FileLock.acquire", no_locks)
+    monkeypatch.setattr("harness.files.FileLock.acquire", no_locks)
     assert [cache.remove(store, held) for held in cache.entries(store)] == [False] * 4
 
 

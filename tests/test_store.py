@@ -166,7 +166,7 @@ def test_without_a_lock_the_first_to_finish_wins(store: Store, monkeypatch: pyte
     def no_locks(*_: object, **__: object) -> None:
         raise NotImplementedError
 
-    monkeypatch.setattr("harness.store.FileLock.acquire", no_locks)
+    monkeypatch.setattr("harness.files.FileLock.acquire", no_locks)
     inner: list[Path] = []
 
     def slow(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -39,8 +40,12 @@ class RecordBook:
         A skip leaves a measured record as it is; a failure is noted in it as its last attempt.
         """
         # Two runs may write the same record: what one has read must not change before it writes.
-        with locked(self.root.with_name(".records.lock")):
+        with self.lock():
             self._write(record)
+
+    def lock(self) -> AbstractContextManager[bool]:
+        """Keep others from writing records within the block."""
+        return locked(self.root.with_name(".records.lock"))
 
     def _write(self, record: Record) -> None:
         case = record.case.case()

@@ -7,7 +7,6 @@ from threading import Thread
 import pytest
 
 from harness.case import Case
-from harness.files import locked
 from harness.records.book import RecordBook
 from harness.records.book import RecordWarning
 from harness.records.record import CaseIdentity
@@ -37,7 +36,7 @@ def test_round_trip(book: RecordBook) -> None:
 
 def test_what_a_writer_has_read_does_not_change_before_it_writes(book: RecordBook) -> None:
     writer = Thread(target=book.write, args=(record("failed"),))
-    with locked(book.root.with_name(".records.lock")):
+    with book.lock():
         writer.start()
         writer.join(timeout=0.2)
         assert book.read(CASE) is None
