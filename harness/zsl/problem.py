@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = "npt.NDArray[np.floating]"
-Labels: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = npt.NDArray[np.float64]
+Labels: TypeAlias = npt.NDArray[np.int64]
 Value: TypeAlias = "float | int | str"
 Point: TypeAlias = "Mapping[str, Value]"
 """One point of a grid: a value of each hyper-parameter."""

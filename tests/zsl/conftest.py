@@ -1,0 +1,35 @@
+"""Small planted problems that the tests of methods share."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+
+from harness.zsl.problem import ClassEmbeddings
+from harness.zsl.problem import Floats
+from harness.zsl.problem import TrainSet
+
+MakeSet: TypeAlias = Callable[..., TrainSet]
+
+
+def embeddings_of(values: Floats, original: Floats | None = None) -> ClassEmbeddings:
+    unit = values / np.linalg.norm(values, axis=1, keepdims=True)
+    return ClassEmbeddings(tuple(f"class {row}" for row in range(len(values))), unit, original, "att")
+
+
+def small_set(
+    seed: int = 0, *, images: int = 60, d: int = 9, a: int = 5, classes: int = 7, unseen: int = 3, flat: bool = False
+) -> TrainSet:
+    """Return images of the classes with odd and even ids mixed, non-negative features unless ``flat``."""
+    rng = np.random.default_rng(seed)
+    seen = np.sort(rng.permutation(classes + unseen)[:classes])
+    labels = rng.permutation(np.concatenate([seen, rng.choice(seen, images - classes)]))
+    embeddings = embeddings_of(rng.random((classes + unseen, a)))
+    features = embeddings.values[labels] @ rng.normal(size=(a, d)) + 0.3 * rng.normal(size=(images, d))
+    return TrainSet(features if flat else np.abs(features), labels, seen, embeddings)
+
+
+@pytest.fixture
+def make_set() -> MakeSet:
+    return small_set
