@@ -1,5 +1,6 @@
 """Compatibility models: F(x, y) = x W y, or the largest of several such products (facts 1.1, 2.7)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,16 +15,18 @@ from harness.zsl.problem import Labels
 class Bilinear:
     """``max_k x (start_k + change_k basis') y`` with x normalised.
 
-    The weights stay in two parts because the first is shared by all points of a grid and the second is small.
+    The weights stay in two parts because the first are shared by all points of a grid and the second are small.
 
     Attributes:
-        start: [K, d, a].
-        change: [K, d, r].
+        starts: first weights, [s, d, a].
+        planes: which of them each of the K matrices started from.
+        change: what training added, [K, d, r].
         basis: [a, r].
     """
 
     scaling: Scaling
-    start: Floats
+    starts: Floats
+    planes: Sequence[int]
     change: Floats
     basis: Floats
     embeddings: ClassEmbeddings
@@ -31,15 +34,15 @@ class Bilinear:
     @property
     def weights(self) -> Floats:
         """The K matrices W, float64 [K, d, a]."""
-        weights: Floats = self.start + self.change @ self.basis.T
+        weights: Floats = self.starts[list(self.planes)] + self.change @ self.basis.T
         return weights
 
     def scores(self, features: Floats, classes: Labels) -> Floats:
         """Return F, float64 [m, c]."""
         y = self.embeddings.values[classes].T
         x = self.scaling.apply(features)
-        columns = self.start @ y + self.change @ (self.basis.T @ y)
-        best = x @ columns[0]
+        columns = (self.starts @ y)[list(self.planes)] + self.change @ (self.basis.T @ y)
+        best: Floats = x @ columns[0]
         for column in columns[1:]:
             np.maximum(best, x @ column, out=best)
         return best
