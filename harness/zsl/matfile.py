@@ -46,7 +46,8 @@ class MatFile:
         if not path.is_file():
             raise MissingInput(f"{path}: no such file")
         self.path = path
-        self._contents: Contents = _Version73(path) if h5py.is_hdf5(path) else _Version5(path)
+        self.version = "7.3" if h5py.is_hdf5(path) else "5"
+        self._contents: Contents = _Version73(path) if self.version == "7.3" else _Version5(path)
         self.keys = tuple(self._contents.keys())
 
     def array(self, key: str) -> Array:

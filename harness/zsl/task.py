@@ -14,6 +14,7 @@ import numpy as np
 from harness.digest import Plain
 from harness.errors import ConfigError
 from harness.errors import CorruptInput
+from harness.zsl.names import some
 from harness.zsl.problem import ClassEmbeddings
 from harness.zsl.problem import Labels
 
@@ -124,19 +125,20 @@ def _check_classes(task: Task) -> None:
 
 
 def _check_class_split(task: Task, split: ClassSplit) -> None:
+    where = f"{task.origin}: {split.origin}"
     both = np.intersect1d(split.train, split.val)
     if both.size:
-        raise CorruptInput(f"{split.origin}: in training and in validation: {_named(task, both)}")
+        raise CorruptInput(f"{where}: in training and in validation: {_named(task, both)}")
     listed = np.union1d(split.train, split.val)
     if strange := np.setdiff1d(listed, task.seen).tolist():
         raise CorruptInput(
-            f"{split.origin}: classes without images in trainval_loc: {_named(task, strange)}; training and validation "
-            "classes are the seen ones"
+            f"{where}: no image in trainval_loc is of {_named(task, strange)}; the classes to train and to validate on "
+            "are the seen ones"
         )
     if absent := np.setdiff1d(task.seen, listed).tolist():
-        raise CorruptInput(f"{split.origin}: neither in training nor in validation: {_named(task, absent)}")
+        raise CorruptInput(f"{where}: neither in training nor in validation: {_named(task, absent)}")
     if not split.val.size or not split.train.size:
-        raise CorruptInput(f"{split.origin}: there are no classes to train on, or none to validate on")
+        raise CorruptInput(f"{where}: there are no classes to train on, or none to validate on")
 
 
 def draw_class_splits(seen: Labels, sizes: Sequence[int], seed: int) -> tuple[ClassSplit, ...]:
@@ -171,5 +173,4 @@ def array_digest(numbers: Labels) -> str:
 
 
 def _named(task: Task, classes: Labels | Sequence[int]) -> str:
-    names = [task.names[row] for row in classes]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return some([task.names[row] for row in classes])
