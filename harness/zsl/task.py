@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Literal
@@ -84,6 +85,17 @@ class Task:
     def locs(self) -> dict[str, Labels]:
         """Return the three sets of images under the names of the published files."""
         return {"trainval_loc": self.trainval, "test_seen_loc": self.test_seen, "test_unseen_loc": self.test_unseen}
+
+
+def with_embeddings(task: Task, embeddings: ClassEmbeddings) -> Task:
+    """Return the same task with other side information.
+
+    Raises:
+        ConfigError: it is of other classes, or of the same in another order.
+    """
+    if embeddings.names != task.names:
+        raise ConfigError(f"{task.name}: embeddings {embeddings.name} are not of its classes in their order")
+    return replace(task, embeddings=embeddings)
 
 
 def check_task(task: Task) -> None:
