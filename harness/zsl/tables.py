@@ -25,6 +25,8 @@ from harness.digest import file_digest
 from harness.errors import ConfigError
 from harness.errors import MissingInput
 from harness.errors import nearest
+from harness.images import EncodedImages
+from harness.images import open_images
 from harness.zsl.embeddings import file_embeddings
 from harness.zsl.problem import ClassEmbeddings
 from harness.zsl.problem import Labels
@@ -102,6 +104,16 @@ def load_tables(folder: Path, name: str, embed: Embed | None = None, seed: int =
         about={"held_out": how, "images_sha256": file_digest(image_path), "splits_sha256": file_digest(path)},
     )
     return Tables(task, tuple(line.cells["image"] for line in image_lines))
+
+
+def table_images(folder: Path, tables: Tables) -> EncodedImages:
+    """Return the images, whose paths are relative to the folder, or lie in ``images.zip`` there.
+
+    Raises:
+        MissingInput: an image is not there.
+    """
+    archive = folder / "images.zip"
+    return open_images(archive if archive.is_file() else folder, tables.images)
 
 
 def _find(folder: Path, name: str) -> Path:

@@ -45,11 +45,13 @@ class Folders:
     """Where the files of one data set lie.
 
     Attributes:
+        data_root: Where they were found.
         proposed: Holds att_splits.mat and the class lists of the proposed split, and what all splits share: res101.mat
             with features and labels, and allclasses.txt.
         standard: Holds att_splits.mat of the standard split and, in some copies, its class lists; need not exist.
     """
 
+    data_root: Path
     proposed: Path
     standard: Path
 
@@ -77,7 +79,7 @@ def find_folders(data_root: Path | None, name: str) -> Folders:
     standard = [
         data_root / part / name for part in ("standard_split", "xlsa17/standard_split", "xlsa17/data/standard_split")
     ]
-    return Folders(found, next((place for place in standard if place.is_dir()), standard[0]))
+    return Folders(data_root, found, next((place for place in standard if place.is_dir()), standard[0]))
 
 
 def load_task(folders: Folders, name: str, split: SplitName = "PS") -> Task:
