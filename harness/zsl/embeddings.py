@@ -80,16 +80,21 @@ def file_embeddings(file: Path, names: Sequence[str]) -> ClassEmbeddings:
         raise ConfigError(str(error)) from error
 
 
-def word_vectors(file: Path, names: Sequence[str]) -> ClassEmbeddings:
+def word_vectors(file: Path, names: Sequence[str], terms: Sequence[str] | None = None) -> ClassEmbeddings:
     """Look up the vectors of class names in a file of word vectors (word2vec or GloVe as text, or ``.npz``).
 
     Letter case and the marks between words do not count. A name of several words that has no vector of its own gets
     the mean of the unit vectors of its words.
 
+    Args:
+        file: The vectors.
+        names: Of the C classes.
+        terms: What to look up for each class; its name by default.
+
     Raises:
         ConfigError: the file cannot be read, or a class or one of its words has no vector in it.
     """
-    words = {name: plain_name(name) for name in names}
+    words = {name: plain_name(term) for name, term in zip(names, terms or names, strict=True)}
     wanted = {part for name in words.values() for part in (name, *name.split())}
     found: dict[str, Floats] = {}
     for key, vector in read_vectors(file):

@@ -102,8 +102,10 @@ def _embedder(embedding: str, cache_dir: Path) -> Embed:
         hint = nearest(embedding, HIERARCHIES)
         raise ConfigError(f"embedding {embedding}: neither one of {', '.join(HIERARCHIES)} nor a file.{hint}")
 
-    def from_file(names: Sequence[str], concepts: Sequence[str]) -> ClassEmbeddings:  # noqa: ARG001 - the form of Embed
-        return file_embeddings(path, names) if path.suffix in {".csv", ".npy"} else word_vectors(path, names)
+    def from_file(names: Sequence[str], concepts: Sequence[str]) -> ClassEmbeddings:
+        if path.suffix in {".csv", ".npy"}:
+            return file_embeddings(path, names)
+        return word_vectors(path, names, [concept.partition(".n.")[0] for concept in concepts])
 
     return from_file
 

@@ -123,6 +123,12 @@ def check_task(task: Task) -> None:
     if not task.trainval.size or not task.test_unseen.size:
         raise CorruptInput(f"{task.origin}: there are no images to train on, or none of unseen classes to test on")
     _check_classes(task)
+    lengths = np.linalg.norm(task.embeddings.values, axis=1)
+    if wrong := np.flatnonzero(~(np.abs(lengths - 1) <= 1e-6)).tolist():
+        raise CorruptInput(
+            f"{task.origin}: embeddings {task.embeddings.name}: class {wrong[0] + 1} ({task.names[wrong[0]]}) is not "
+            f"of unit length ({lengths[wrong[0]]:.6g})"
+        )
     for split in task.class_splits:
         _check_class_split(task, split)
 

@@ -29,6 +29,7 @@ from harness.zsl.rows import file_rows
 from harness.zsl.task import ClassSplit
 from harness.zsl.task import SplitName
 from harness.zsl.task import Task
+from harness.zsl.task import check_task
 from harness.zsl.task import draw_class_splits
 
 NAMES = ("SUN", "CUB", "AWA1", "AWA2", "APY")
@@ -111,6 +112,7 @@ def load_task(folders: Folders, name: str, split: SplitName = "PS") -> Task:
         origin=str(att.path),
         about=_about(att),
     )
+    check_task(task)
     _check_lists(task, own)
     return task
 

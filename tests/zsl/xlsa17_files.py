@@ -40,6 +40,9 @@ NUMBERS = {
 """The true ones."""
 
 
+_HIDDEN = 5
+
+
 @dataclass(frozen=True)
 class Written:
     """What a data set was written as: rows count from 0, classes are rows of allclasses.txt."""
@@ -72,7 +75,10 @@ def write_xlsa17(
     stream = np.random.default_rng(seed)
     numbers = NUMBERS[name]
     names = tuple(f"{name.lower()}+class{row:03d}" for row in stream.permutation(numbers.classes))
-    original = stream.random((numbers.attributes, numbers.classes)) * (100 if name in {"AWA1", "AWA2", "CUB"} else 1)
+    # Attributes hang together, so that few classes show how all of them look.
+    hidden = stream.normal(size=(_HIDDEN, numbers.classes))
+    original = 1 / (1 + np.exp(-stream.normal(size=(numbers.attributes, _HIDDEN)) @ hidden))
+    original *= 100 if name in {"AWA1", "AWA2", "CUB"} else 1
     att = original / np.linalg.norm(original, axis=0)
     labels = stream.permutation(np.repeat(np.arange(numbers.classes), images))
     matrix = stream.normal(size=(numbers.attributes, dim))
@@ -132,7 +138,9 @@ def _locs(labels: Array, unseen: Array, stream: np.random.Generator) -> dict[str
 
 def _leaky(labels: Array, split: tuple[Array, Array]) -> dict[str, Array]:
     """Return the fields of the first release: all images of the classes of split 1, held-out ones among them."""
-    return {key: np.flatnonzero(np.isin(labels, rows)) for key, rows in zip(("train_loc", "val_loc"), split, strict=True)}
+    return {
+        key: np.flatnonzero(np.isin(labels, rows)) for key, rows in zip(("train_loc", "val_loc"), split, strict=True)
+    }
 
 
 def _att_splits(att: Array, original: Array, names: Sequence[str], locs: Mapping[str, Array]) -> dict[str, Any]:
@@ -162,12 +170,14 @@ def _cell(texts: Sequence[str]) -> Array:
 
 
 def _write_hdf5(path: Path, variables: Mapping[str, Any]) -> None:
-    import h5py
+    import h5py  # type: ignore[import-untyped]  # has no stubs
 
     with h5py.File(path, "w", userblock_size=512) as file:
         for key, value in variables.items():
             if isinstance(value, list):
-                references = [file.create_dataset(f"#refs#/{key}{row}", data=_characters(text)) for row, text in enumerate(value)]
+                references = [
+                    file.create_dataset(f"#refs#/{key}{row}", data=_characters(text)) for row, text in enumerate(value)
+                ]
                 cells = np.array([reference.ref for reference in references], dtype=h5py.ref_dtype)
                 file.create_dataset(key, data=cells[None, :], dtype=h5py.ref_dtype)
                 file[key].attrs["MATLAB_class"] = np.bytes_("cell")
