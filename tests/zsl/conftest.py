@@ -1,6 +1,7 @@
 """Small planted problems that the tests of methods share."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -33,3 +34,9 @@ def small_set(
 @pytest.fixture
 def make_set() -> MakeSet:
     return small_set
+
+
+@pytest.fixture(scope="session")
+def wordnet_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that keeps the arrays of WordNet, which take seconds to make."""
+    return tmp_path_factory.mktemp("wordnet")
