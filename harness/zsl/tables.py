@@ -80,16 +80,14 @@ def load_tables(folder: Path, name: str, embed: Embed | None = None, seed: int =
         MissingInput: a file is not there.
         ConfigError: a file cannot be read, or says something else than it should; the message names file and line.
     """
-    path = _find(folder, "splits")
-    lines = _read(path, ("class", "part"))
+    path, image_path = _find(folder, "splits"), _find(folder, "images")
+    lines, image_lines = _read(path, ("class", "part")), _read(image_path, ("image", "class"))
     names = tuple(line.cells["class"] for line in lines)
     parts = _column(path, lines, "part", ("seen", "unseen"))
     seen = np.array([row for row, part in enumerate(parts) if part == "seen"], dtype=np.int64)
-    image_path = _find(folder, "images")
-    image_lines = _read(image_path, ("image", "class"))
     labels = _labels(image_path, image_lines, path, names)
-    held_out, how = _held_out(image_path, image_lines, np.isin(labels, seen), seed)
     of_seen = np.isin(labels, seen)
+    held_out, how = _held_out(image_path, image_lines, of_seen, seed)
     concepts = [line.cells.get("concept") or line.cells["class"] for line in lines]
     task = Task(
         name=name,

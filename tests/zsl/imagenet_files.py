@@ -61,17 +61,8 @@ def write_imagenet(
     )
     labels = np.repeat(np.arange(seen + unseen), 4)[:-4]
     features = (vectors[labels] + 0.1 * stream.normal(size=(labels.size, dim))).astype(np.float32)
-    # features has images as rows in MATLAB and features_val as columns, as published.
-    train = stream.permutation(np.flatnonzero(labels < seen))
-    write_mat(
-        folder / "ILSVRC2012_res101_feature.mat",
-        {
-            "features": features[train],
-            "labels": labels[train][None, :] + 1.0,
-            "features_val": features[train[:5]].T,
-            "labels_val": labels[train[:5]][:, None] + 1.0,
-        },
-        "7.3",
+    _write_train(
+        folder / "ILSVRC2012_res101_feature.mat", features, labels, stream.permutation(np.flatnonzero(labels < seen))
     )
     _write_tests(folder / "features", features, labels, seen)
     return WrittenImageNet(folder, tuple(first), vectors, without, splits, labels, features)
@@ -92,6 +83,17 @@ def _splits(seen: int, unseen: int) -> dict[str, Array]:
         "lp5000": others[-24:],
         "all": others,
     }
+
+
+def _write_train(path: Path, features: Array, labels: Array, rows: Array) -> None:
+    """Write features with images as rows in MATLAB and features_val with images as columns, as they are published."""
+    variables = {
+        "features": features[rows],
+        "labels": labels[rows][None, :] + 1.0,
+        "features_val": features[rows[:5]].T,
+        "labels_val": labels[rows[:5]][:, None] + 1.0,
+    }
+    write_mat(path, variables, "7.3")
 
 
 def _write_tests(folder: Path, features: Array, labels: Array, seen: int) -> None:

@@ -75,15 +75,10 @@ def write_xlsa17(
     stream = np.random.default_rng(seed)
     numbers = NUMBERS[name]
     names = tuple(f"{name.lower()}+class{row:03d}" for row in stream.permutation(numbers.classes))
-    # Attributes hang together, so that few classes show how all of them look.
-    hidden = stream.normal(size=(_HIDDEN, numbers.classes))
-    original = 1 / (1 + np.exp(-stream.normal(size=(numbers.attributes, _HIDDEN)) @ hidden))
-    original *= 100 if name in {"AWA1", "AWA2", "CUB"} else 1
+    original = _attributes(numbers, stream) * (100 if name in {"AWA1", "AWA2", "CUB"} else 1)
     att = original / np.linalg.norm(original, axis=0)
     labels = stream.permutation(np.repeat(np.arange(numbers.classes), images))
-    matrix = stream.normal(size=(numbers.attributes, dim))
-    centred = att.T - att.T.mean(0)
-    features = centred[labels] @ matrix + noise * np.abs(centred).mean() * stream.normal(size=(labels.size, dim))
+    features = _features(att, labels, dim, noise, stream)
     folder, standard = root / "xlsa17" / "data" / name, root / "standard_split" / name
     for place in (folder, standard):
         place.mkdir(parents=True)
@@ -101,12 +96,23 @@ def write_xlsa17(
         mat,
     )
     write_mat(folder / "att_splits.mat", _att_splits(att, original, names, locs), mat)
-    ss = {
-        "trainval_loc": stream.permutation(np.flatnonzero(~np.isin(labels, ss_unseen))),
-        "test_unseen_loc": np.flatnonzero(np.isin(labels, ss_unseen)),
-    }
+    ss = _standard_locs(labels, ss_unseen, stream)
     write_mat(standard / "att_splits.mat", _att_splits(att, original, names, ss), mat)
     return Written(folder, standard, names, labels, features, original, locs, ss_unseen)
+
+
+def _attributes(numbers: Numbers, stream: np.random.Generator) -> Array:
+    """Return [a, C] from 0 to 1, made of few hidden ones, so that some classes show how all of them look."""
+    hidden = stream.normal(size=(_HIDDEN, numbers.classes))
+    mixed: Array = 1 / (1 + np.exp(-stream.normal(size=(numbers.attributes, _HIDDEN)) @ hidden))
+    return mixed
+
+
+def _features(att: Array, labels: Array, dim: int, noise: float, stream: np.random.Generator) -> Array:
+    centred = att.T - att.T.mean(0)
+    clean = centred[labels] @ stream.normal(size=(len(att), dim))
+    noisy: Array = clean + noise * np.abs(centred).mean() * stream.normal(size=clean.shape)
+    return noisy
 
 
 def _class_lists(
@@ -133,6 +139,14 @@ def _locs(labels: Array, unseen: Array, stream: np.random.Generator) -> dict[str
         "trainval_loc": stream.permutation(trainval),
         "test_seen_loc": stream.permutation(held_out),
         "test_unseen_loc": test_unseen,
+    }
+
+
+def _standard_locs(labels: Array, unseen: Array, stream: np.random.Generator) -> dict[str, Array]:
+    is_unseen = np.isin(labels, unseen)
+    return {
+        "trainval_loc": stream.permutation(np.flatnonzero(~is_unseen)),
+        "test_unseen_loc": np.flatnonzero(is_unseen),
     }
 
 
