@@ -28,6 +28,7 @@ from harness.zsl.streams import Stream
 from harness.zsl.streams import chunks
 from harness.zsl.streams import gather
 from harness.zsl.streams import open_stream
+from harness.zsl.task import array_digest
 
 TRAIN_FILE = "ILSVRC2012_res101_feature.mat"
 _OTHERS = "features"
@@ -66,6 +67,7 @@ class StreamedTest:
         """Return what a record says of the set."""
         return {
             "classes": self.classes.size,
+            "classes_sha256": array_digest(self.classes),
             "classes_listed": self.listed,
             "classes_without_vector": self.without_vector,
             "classes_without_images": self.without_images,
@@ -138,7 +140,10 @@ class ImageNet:
         return StreamedTest(present, listed, listed - wanted.size, wanted.size - present.size, images, self._tests)
 
     def describe(self) -> dict[str, Plain]:
-        """Return what a record says of training images and class table."""
+        """Return what a record says of training images and class table.
+
+        Feature files are told apart by their labels: to hash 100 GB takes longer than to test on them.
+        """
         return {
             "dataset": self.name,
             "embedding": self.embeddings.name,
@@ -151,6 +156,9 @@ class ImageNet:
             },
             "classes_without_vector": int((self.classes.row < 0).sum()),
             "train_cap": self._cap,
+            "train_classes_sha256": array_digest(self.classes.train),
+            "val_classes_sha256": array_digest(self.classes.val),
+            "labels_sha256": [array_digest(stream.labels) for stream in (self._train, *self._tests)],
         }
 
     def _gather(self, classes: Labels) -> TrainSet:

@@ -89,7 +89,7 @@ def file_rows(store: Store, path: Path, name: str | None = None) -> FeatureRows:
     if not path.is_file():
         raise MissingInput(f"{path}: no such file of features")
     if path.suffix == ".npy":
-        return FeatureRows(_mapped(path), name or path.stem, str(path), file_digest(path))
+        return FeatureRows(mapped(path), name or path.stem, str(path), file_digest(path))
     if path.suffix != ".mat":
         raise ConfigError(f"{path}: expected a .mat or .npy file of features")
     digest = file_digest(path)
@@ -98,7 +98,7 @@ def file_rows(store: Store, path: Path, name: str | None = None) -> FeatureRows:
     def build(folder: Path) -> None:
         np.save(folder / _FILE, _smallest(MatFile(path).array(_KEY).T))
 
-    values = _mapped(store.get("zsl-features", key, build) / _FILE)
+    values = mapped(store.get("zsl-features", key, build) / _FILE)
     return FeatureRows(values, name or path.stem, f"{path}: {_KEY}", digest)
 
 
@@ -117,7 +117,12 @@ def matrix_rows(matrix: FeatureMatrix, name: str, key: Mapping[str, Plain]) -> F
     return FeatureRows(whole.features, name, str(whole.folder / _FILE), digest_of(key))
 
 
-def _mapped(path: Path) -> npt.NDArray[Any]:
+def mapped(path: Path) -> npt.NDArray[Any]:
+    """Return the numbers of a .npy file, mapped into memory.
+
+    Raises:
+        CorruptInput: it cannot be read, or holds no numbers.
+    """
     try:
         values: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:

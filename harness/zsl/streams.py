@@ -20,6 +20,7 @@ from harness.zsl.matfile import MatFile
 from harness.zsl.matfile import open_hdf5
 from harness.zsl.names import some
 from harness.zsl.problem import Labels
+from harness.zsl.rows import mapped
 
 CHUNK = 8192
 
@@ -187,7 +188,7 @@ def _npy_stream(path: Path, classes: int) -> Stream:
     for file in (path, labels_path):
         if not file.is_file():
             raise MissingInput(f"{file}: no such file")
-    values, labels = (np.load(file, mmap_mode="r", allow_pickle=False) for file in (path, labels_path))
+    values, labels = (mapped(file) for file in (path, labels_path))
     if values.ndim != 2 or labels.shape != (len(values),):
         raise CorruptInput(f"{path}: features {list(values.shape)} and labels {list(labels.shape)} do not fit together")
     if labels.size and not (labels.min() >= 1 and labels.max() <= classes):

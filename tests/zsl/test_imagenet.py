@@ -53,6 +53,8 @@ def test_all_nine_sets_in_chunks(tmp_path: Path, dashed: bool, size: int) -> Non
         assert found == [wnids[label] for label in written.labels[wanted]]
         assert about["images"] == wanted.sum()
     assert data.finals == 9
+    hashes = [data.final(name).describe()["classes_sha256"] for name in SETS]
+    assert len(set(hashes)) == 9
 
 
 def test_training_images_and_the_one_class_split(tmp_path: Path) -> None:
@@ -70,6 +72,9 @@ def test_training_images_and_the_one_class_split(tmp_path: Path) -> None:
     np.testing.assert_array_equal(whole.labels, mat.positions("labels", 20))
     np.testing.assert_array_equal(features, mat.array("features")[np.isin(mat.positions("labels", 20), classes)])
     assert data.finals == 0
+    about = data.describe()
+    assert (about["embedding"], about["embedding_dim"], about["classes_without_vector"]) == ("w2v", 8, 3)
+    assert about["classes"] == {"all": 77, "train": 16, "val": 4}
 
 
 def test_a_cap_keeps_the_first_images_of_each_class(tmp_path: Path) -> None:
