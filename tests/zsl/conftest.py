@@ -1,5 +1,6 @@
 """Small planted problems that the tests of methods share."""
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +30,15 @@ def small_set(
     embeddings = embeddings_of(rng.random((classes + unseen, a)))
     features = embeddings.values[labels] @ rng.normal(size=(a, d)) + 0.3 * rng.normal(size=(images, d))
     return TrainSet(features if flat else np.abs(features), labels, seen, embeddings)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Keep torch to one thread: on tiny matrices beside other work a second one waits 100 times longer than it computes."""
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)
 
 
 @pytest.fixture
