@@ -34,7 +34,7 @@ def small_set(
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """Keep torch to one thread: on tiny matrices beside other work a second one waits 100 times longer than it computes."""
+    """Keep torch to one thread: with tiny matrices beside other work, a second one waits far longer than it works."""
     if importlib.util.find_spec("torch"):
         import torch
 
