@@ -121,6 +121,11 @@ class Method(Protocol):
         """Hyper-parameters that change generalized scores only: they are chosen by H, after all others."""
         ...
 
+    @property
+    def widens(self) -> tuple[str, ...]:
+        """Hyper-parameters whose values go on by decades where the first or last is best."""
+        ...
+
     def grid(self, dataset: str, /) -> Grid:
         """Return the published values of each hyper-parameter, in order; a default of ours where none is published."""
         ...

@@ -22,6 +22,7 @@ class Options:
     name: ClassVar[str]
     needs: ClassVar[str] = "numpy"
     generalized: ClassVar[tuple[str, ...]] = ()
+    widens: ClassVar[tuple[str, ...]] = ()
 
     @property
     def options(self) -> Mapping[str, Value]:
@@ -40,7 +41,7 @@ def parse_options(kind: type[Options], given: Mapping[str, Value]) -> dict[str, 
     parsed: dict[str, Value] = {}
     for key, value in given.items():
         if key not in known:
-            raise ConfigError(f"{kind.name} has no option {key!r}{nearest(key, known)}")
+            raise ConfigError(f"{kind.name} has no option {key!r}; it has {', '.join(known)}.{nearest(key, known)}")
         parsed[key] = _parse(f"{kind.name}: option {key}", value, hints[key])
     return parsed
 
