@@ -28,14 +28,14 @@ POINTS: dict[str, Point] = {
     "CONSE": {"C": 16.0, "T": 5},
     "CMT": {"hidden": 50, "lambda": 1e-5},
     "CMT-nd": {"hidden": 50, "lambda": 1e-5, "quantile": 0.2},
-    "SSE": {"gamma": 0.01, "points": "all", "rounds": 1},
+    "SSE": {"gamma": 0.1, "points": "all", "rounds": 2},
     "LATEM": {"eta": 0.1, "K": 2, "epochs": 20},
     "ALE": {"eta": 0.1, "epochs": 20},
     "DEVISE": {"eta": 0.01, "epochs": 20},
     "SJE": {"eta": 0.1, "epochs": 20},
     "ESZSL": {"gamma": 1.0, "lambda": 1.0},
     "SYNC": {"lambda": 2.0**-16, "scale": 1.0},
-    "SAE": {"lambda": 1.0, "direction": "F2S"},
+    "SAE": {"lambda": 100.0, "direction": "F2S"},
     "GFZSL": {"l1": 0.1, "l2": 1e8, "reg": 0.05},
 }
 COMPATIBILITY = ("LATEM", "ALE", "DEVISE", "SJE", "ESZSL", "SAE")
@@ -50,9 +50,8 @@ def planted() -> tuple[TrainSet, Floats, Labels]:
     matrix = rng.random((16, 48))
 
     def images(labels: Labels) -> Floats:
-        return np.asarray(
-            np.maximum(0, 3 * embeddings.values[labels] @ matrix + 0.1 * rng.normal(size=(len(labels), 48)))
-        )
+        noise = 0.1 * rng.normal(size=(len(labels), 48))
+        return np.asarray(np.maximum(0, 3 * embeddings.values[labels] @ matrix + noise))
 
     seen = np.setdiff1d(np.arange(30), UNSEEN)
     labels = rng.permutation(np.repeat(seen, 12))
@@ -122,7 +121,9 @@ def test_names_of_labels_do_not_matter(name: str, make_set: "MakeSet") -> None:
     moved = embeddings_of(table.values[order])
     other = TrainSet(train.features, place[train.labels], np.sort(place[train.classes]), moved)
     point = {**POINTS[name], "epochs": 2}
-    [[one]], [[two]] = (make_method(name).fit([some], [point], 0) for some in (train, other))
+    # far from its start the path of a network is chaotic
+    method = make_method(name, {"iterations": 10} if name.startswith("CMT") else {})
+    [[one]], [[two]] = (method.fit([some], [point], 0) for some in (train, other))
     unseen = np.setdiff1d(np.arange(10), train.classes)
     first, second = one.scores(train.features, unseen), two.scores(train.features, place[unseen])
     np.testing.assert_allclose(first, second, rtol=1e-2, atol=1e-3 * np.abs(first).max())
@@ -140,7 +141,9 @@ def test_models_do_not_depend_on_company(name: str, make_set: "MakeSet") -> None
         for point, model in zip(points, models, strict=True):
             [[alone]] = method.fit([train], [point], 4)
             expected = alone.scores(train.features, np.arange(10))
-            np.testing.assert_allclose(model.scores(train.features, np.arange(10)), expected, rtol=1e-3, atol=1e-4)
+            found = model.scores(train.features, np.arange(10))
+            largest = np.abs(expected[np.isfinite(expected)]).max()
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4 * largest)
 
 
 def test_methods_say_what_they_are() -> None:
@@ -177,9 +180,7 @@ def test_unknown_names_and_values_are_refused_with_a_hint() -> None:
         make_method("EZSL")
     with pytest.raises(ConfigError, match=r"ALE has no option 'samplng'; it has .*Did you mean 'sampling'\?"):
         make_method("ALE", {"samplng": "rank"})
-    with pytest.raises(
-        ConfigError, match=r"option sampling is 'ranks', expected one of author, wsabie, rank.*'rank'\?"
-    ):
+    with pytest.raises(ConfigError, match=r"sampling is 'ranks', expected one of author, wsabie, rank.*'rank'\?"):
         make_method("ALE", {"sampling": "ranks"})
     with pytest.raises(ConfigError, match="option margin is 'wide', expected a number"):
         make_method("SJE", {"margin": "wide"})
