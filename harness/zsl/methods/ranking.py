@@ -17,6 +17,7 @@ from harness.zsl.methods.options import Options
 from harness.zsl.methods.scaling import Normalization
 from harness.zsl.methods.scaling import fit_scaling
 from harness.zsl.problem import Floats
+from harness.zsl.problem import Grid
 from harness.zsl.problem import Model
 from harness.zsl.problem import Point
 from harness.zsl.problem import TrainSet
@@ -38,6 +39,10 @@ class Ranking(Options):
 
     features: Normalization = "official"
     precision: Precision = "float64"
+
+    def grid(self, dataset: str, /) -> Grid:
+        """Return the grid of the method."""
+        raise NotImplementedError
 
     def rule(self, stacked: Stack, points: Sequence[Point]) -> Rule:
         """Return the rule for all planes of all points."""
