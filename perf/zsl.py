@@ -24,6 +24,7 @@ from harness.zsl.methods.registry import METHODS
 from harness.zsl.methods.registry import make_method
 from harness.zsl.methods.scaling import fit_scaling
 from harness.zsl.methods.sje import Sje
+from harness.zsl.metrics import best_classes
 from harness.zsl.metrics import class_accuracy
 from harness.zsl.metrics import predict
 from harness.zsl.problem import ClassEmbeddings
@@ -124,12 +125,18 @@ def eszsl() -> None:
     split = awa1_split()
     method = Eszsl()
     points = list(points_of(method.grid("AWA1")))
-    models = timed(lambda: [predict(m, split.features, split.classes) for m in method.fit([split.train], points, 0)[0]])
+
+    def whole() -> None:
+        [models] = method.fit([split.train], points, 0)
+        for scores in method.scores(models, split.features, split.classes):
+            best_classes(scores, split.classes)
+
+    seconds = timed(whole)
     few = points[:: len(points) // 3]
     alone = timed(lambda: [solve_point(split, float(p["gamma"]), float(p["lambda"])) for p in few]) / len(few)
     print(
-        f"eszsl, {split.train.features.shape[0]:,} x {D}, {len(points)} points: {models:.1f} s; one point by itself "
-        f"{alone:.2f} s; {len(points) * alone / models:.1f} times as fast (wanted 20)"
+        f"eszsl, {split.train.features.shape[0]:,} x {D}, {len(points)} points: {seconds:.1f} s; one point by itself "
+        f"{alone:.2f} s; {len(points) * alone / seconds:.1f} times as fast (wanted 20)"
     )
 
 

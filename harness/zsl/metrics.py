@@ -48,12 +48,16 @@ class Generalized:
 
 
 def predict(model: Model, features: Floats, classes: Labels) -> Labels:
-    """Return the best of ``classes`` for each image, int64 [m]; the first of those with equal scores.
+    """Return the best of ``classes`` for each image, int64 [m], as in `best_classes`."""
+    return best_classes(model.scores(features, classes), classes)
+
+
+def best_classes(scores: Floats, classes: Labels) -> Labels:
+    """Return the class with the highest of its scores [m, c] for each image; the first of those that are equal.
 
     Raises:
         ValueError: a score is not a number, so that no class is best.
     """
-    scores = model.scores(features, classes)
     if np.isnan(scores).any():
         raise ValueError(f"the score of image {int(np.isnan(scores).any(1).argmax())} is not a number")
     best: Labels = classes[scores.argmax(1)]

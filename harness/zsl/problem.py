@@ -4,6 +4,7 @@ Rows are images and rows are classes. A label is the row of its class in the tab
 same label in every split, in training and in test.
 """
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -135,6 +136,10 @@ class Method(Protocol):
 
         A model does not depend on which other sets and points are fitted beside it, up to rounding.
         """
+        ...
+
+    def scores(self, models: Sequence[Model], features: Floats, classes: Labels, /) -> Iterator[Floats]:
+        """Yield the scores of each of the models of one set, on the same images, sharing what they can."""
         ...
 
 

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 
 from harness.zsl.metrics import Generalized
+from harness.zsl.metrics import best_classes
 from harness.zsl.metrics import class_accuracy
 from harness.zsl.metrics import predict
 from harness.zsl.problem import Grid
@@ -114,8 +115,10 @@ class _Search:
             return
         sets = [self._validations[split].train for split in splits]
         for split, models in zip(splits, self._method.fit(sets, missing, self._seed), strict=True):
-            for point, model in zip(missing, models, strict=True):
-                self._found[split, tuple(point.items())] = accuracy_on(model, self._validations[split])
+            _, features, labels, classes = self._validations[split]
+            for point, scores in zip(missing, self._method.scores(models, features, classes), strict=True):
+                accuracy = class_accuracy(best_classes(scores, classes), labels).mean
+                self._found[split, tuple(point.items())] = accuracy
 
     def choose(self, grid: Grid, splits: tuple[int, ...]) -> Selected:
         """Return the best point over some splits, on a grid that grows at its edges where the method says so."""
@@ -152,11 +155,6 @@ def edges_of(grid: Grid, point: Point) -> tuple[str, ...]:
         and not any(isinstance(value, str) for value in values)
         and point[key] in (values[0], values[-1])
     )
-
-
-def accuracy_on(model: Model, split: Validation) -> float:
-    """Return the mean accuracy over the classes of a validation split, argmax among them, in percent."""
-    return class_accuracy(predict(model, split.features, split.classes), split.labels).mean
 
 
 def _widened(values: Sequence[Value], end: int) -> Sequence[Value]:

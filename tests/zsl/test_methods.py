@@ -1,5 +1,7 @@
 """What holds for all fourteen methods: a planted linear problem is solved, labels and classes mean what they say."""
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,7 @@ from harness.zsl.problem import Labels
 from harness.zsl.problem import Model
 from harness.zsl.problem import Point
 from harness.zsl.problem import TrainSet
+from harness.zsl.tuning import points_of
 from tests.zsl.conftest import embeddings_of
 
 if TYPE_CHECKING:
@@ -146,6 +149,18 @@ def test_models_do_not_depend_on_company(name: str, make_set: "MakeSet") -> None
             np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4 * largest)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_models_scored_together_score_as_alone(name: str, make_set: "MakeSet") -> None:
+    train, method = make_set(images=40), make_method(name)
+    grid = {key: values[:2] for key, values in method.grid("CUB").items()}
+    points = [{**point, "epochs": 1} for point in points_of(grid)]
+    [models] = method.fit([train], points, 0)
+    together = list(method.scores(models, train.features, np.arange(10)))
+    assert len(together) == len(points)
+    for scores, model in zip(together, models, strict=True):
+        np.testing.assert_allclose(scores, model.scores(train.features, np.arange(10)), rtol=1e-9, atol=1e-12)
+
+
 def test_methods_say_what_they_are() -> None:
     for name in METHODS:
         method = make_method(name)
@@ -197,3 +212,11 @@ def test_a_model_knows_all_classes_it_was_trained_on(task: tuple[TrainSet, Float
         [[model]] = method.fit([given], [point], 0)
         assert isinstance(model, SyncModel)
         assert model.weights.shape[1] == len(np.unique(given.labels))
+
+
+def test_names_grids_and_selection_need_no_torch() -> None:
+    code = (
+        "import sys, harness.zsl.tuning, harness.zsl.methods.registry; "
+        "sys.exit(bool({'torch', 'sklearn', 'scipy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,5 +1,6 @@
 """Selection: the planted best point is found, ties and edges are as published, widening goes as far as it should."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,6 +55,9 @@ class Planted:
     def fit(self, sets: Sequence[TrainSet], points: Sequence[Point], _seed: int, /) -> list[list[Model]]:
         self.calls.append((len(sets), len(points)))
         return [[Wrong(self.best[int(train.features[0, 0])], point) for point in points] for train in sets]
+
+    def scores(self, models: Sequence[Model], features: Floats, classes: Labels, /) -> Iterator[Floats]:
+        return (model.scores(features, classes) for model in models)
 
 
 @dataclass(frozen=True)

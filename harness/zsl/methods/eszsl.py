@@ -1,5 +1,6 @@
 """ESZSL: a bilinear map in closed form (Romera-Paredes and Torr, ICML 2015; facts 2.11, 8.3)."""
 
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -38,8 +39,12 @@ class EszslModel:
 
     def scores(self, features: Floats, classes: Labels) -> Floats:
         """Return x W y, float64 [m, c]."""
-        right = (self.vectors.T @ self.embeddings.values[classes].T) / (self.values + self.penalty)[:, None]
-        return self.scaling.apply(features) @ (self.left @ right)
+        return self.scaling.apply(features) @ (self.left @ self.right(classes))
+
+    def right(self, classes: Labels) -> Floats:
+        """Return what images times ``left`` are multiplied with, [a, c]."""
+        rotated: Floats = self.vectors.T @ self.embeddings.values[classes].T
+        return rotated / (self.values + self.penalty)[:, None]
 
 
 @dataclass(frozen=True)
@@ -66,21 +71,24 @@ class Eszsl(Options):
         """Solve with one Cholesky factor per set and gamma; all lambda share the spectrum of the class embeddings."""
         return [self._fit(train, points) for train in sets]
 
-    def _fit(self, train: TrainSet, points: Sequence[Point]) -> list[Model]:
-        from scipy.linalg import cho_factor
-        from scipy.linalg import cho_solve
+    def scores(self, models: Sequence[Model], features: Floats, classes: Labels, /) -> Iterator[Floats]:
+        """Yield the scores of each model; images meet the large matrix of a gamma once for all lambda."""
+        projected: dict[int, Floats] = {}
+        for model in models:
+            if not isinstance(model, EszslModel):
+                raise TypeError(f"not a model of ESZSL: {model!r}")
+            if id(model.left) not in projected:
+                projected[id(model.left)] = model.scaling.apply(features) @ model.left
+            yield projected[id(model.left)] @ model.right(classes)
 
+    def _fit(self, train: TrainSet, points: Sequence[Point]) -> list[Model]:
         scaling = fit_scaling(self.features, train.features)
         x = scaling.apply(train.features)
         gram, sums = x.T @ x, class_sums(x, train)
         targets = sums if self.targets == "zero" else 2 * sums - sums.sum(0)
         values, vectors = np.linalg.eigh(train.seen.T @ train.seen)
         target = (targets.T @ train.seen) @ vectors
-        identity = np.eye(len(gram))
-        left = {
-            gamma: cho_solve(cho_factor(gram + gamma * identity, overwrite_a=True), target)
-            for gamma in {float(point["gamma"]) for point in points}
-        }
+        left = {gamma: _ridge(gram, gamma, target) for gamma in {float(point["gamma"]) for point in points}}
         return [
             EszslModel(scaling, left[float(point["gamma"])], values, vectors, float(point["lambda"]), train.embeddings)
             for point in points
@@ -89,6 +97,19 @@ class Eszsl(Options):
 
 def class_sums(x: Floats, train: TrainSet) -> Floats:
     """Return the sum of the images of each seen class, [k, d]: T'X for one-hot T."""
-    order = np.argsort(train.targets, kind="stable")
-    starts = np.searchsorted(train.targets[order], np.arange(len(train.classes)))
-    return np.add.reduceat(x[order], starts)
+    from scipy.sparse import csr_array
+
+    rows = np.arange(len(x))
+    sums: Floats = csr_array((np.ones(len(x)), (train.targets, rows)), (len(train.classes), len(x))) @ x
+    return sums
+
+
+def _ridge(gram: Floats, gamma: float, target: Floats) -> Floats:
+    from scipy.linalg import cho_factor
+    from scipy.linalg import cho_solve
+
+    shifted = gram.copy()
+    shifted.flat[:: len(gram) + 1] += gamma
+    # the transpose is what LAPACK takes without a copy
+    solution: Floats = cho_solve(cho_factor(shifted.T, lower=True, overwrite_a=True, check_finite=False), target)
+    return solution

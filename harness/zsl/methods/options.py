@@ -1,6 +1,8 @@
 """What every method is: a frozen dataclass whose fields are its options, each a switch with a default."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import fields
@@ -12,6 +14,9 @@ from typing import get_type_hints
 
 from harness.errors import ConfigError
 from harness.errors import nearest
+from harness.zsl.problem import Floats
+from harness.zsl.problem import Labels
+from harness.zsl.problem import Model
 from harness.zsl.problem import Value
 
 
@@ -28,6 +33,11 @@ class Options:
     def options(self) -> Mapping[str, Value]:
         """Every option with its value."""
         return asdict(self)
+
+    def scores(self, models: Sequence[Model], features: Floats, classes: Labels, /) -> Iterator[Floats]:
+        """Yield the scores of each model on the same images, float64 [m, c]."""
+        for model in models:
+            yield model.scores(features, classes)
 
 
 def parse_options(kind: type[Options], given: Mapping[str, Value]) -> dict[str, Value]:
