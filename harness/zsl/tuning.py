@@ -122,9 +122,9 @@ class _Search:
 
     def choose(self, grid: Grid, splits: tuple[int, ...]) -> Selected:
         """Return the best point over some splits, on a grid that grows at its edges where the method says so."""
-        ends = dict.fromkeys(((key, end) for key in self._method.widens for end in (0, -1)), 0)
+        ends = {(key, end): 0 for key in self._method.widens for end in (0, -1) if len(grid[key]) > 1}
+        selected = self._best(grid, splits)
         while True:
-            selected = self._best(grid, splits)
             wider = dict(grid)
             for key, end in ends:
                 if ends[key, end] < WIDENINGS and selected.point[key] == grid[key][end]:
@@ -134,16 +134,20 @@ class _Search:
                 return selected
             grid = wider
             self.try_points(grid, splits)
+            selected = self._best(grid, splits, selected)
 
-    def _best(self, grid: Grid, splits: tuple[int, ...]) -> Selected:
+    def _best(self, grid: Grid, splits: tuple[int, ...], before: Selected | None = None) -> Selected:
+        """Return the first of the best points; the one found before, unless another is better."""
         trials = tuple(
             Trial(point, tuple(self._found[split, tuple(point.items())] for split in splits))
             for point in points_of(grid)
         )
         means = [float(np.mean(trial.accuracy)) for trial in trials]
         best = int(np.argmax(means))
-        point = trials[best].point
-        return Selected(point, splits, means[best], edges_of(grid, point), grid, trials)
+        point, score = trials[best].point, means[best]
+        if before is not None and before.score >= score:
+            point, score = before.point, before.score
+        return Selected(point, splits, score, edges_of(grid, point), grid, trials)
 
 
 def edges_of(grid: Grid, point: Point) -> tuple[str, ...]:

@@ -138,6 +138,15 @@ def test_growth_has_an_end_and_does_not_touch_other_selections() -> None:
     assert alone == near
 
 
+def test_a_plateau_is_not_followed_and_a_single_value_stays() -> None:
+    method = Planted({0: {}}, widens=("a", "b"))
+    [found] = select(method, splits(1), [(0,)], {"a": (0.1, 1.0), "b": (10.0,)}, 0)
+    assert found.point == {"a": 0.1, "b": 10.0}
+    assert found.edges == ()
+    assert found.grid["a"] == pytest.approx((0.01, 0.1, 1.0))
+    assert found.grid["b"] == (10.0,)
+
+
 def test_a_parameter_without_values_is_refused() -> None:
     with pytest.raises(ValueError, match="no value of b"):
         select(Planted({}), [], [], {"a": (1.0,), "b": ()}, 0)

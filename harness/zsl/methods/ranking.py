@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal
 from typing import TypeAlias
 
@@ -39,6 +40,8 @@ class Ranking(Options):
 
     features: Normalization = "official"
     precision: Precision = "float64"
+
+    needs: ClassVar[str] = "torch"
 
     def grid(self, dataset: str, /) -> Grid:
         """Return the grid of the method."""
