@@ -126,9 +126,9 @@ class _Search:
         selected = self._best(grid, splits)
         while True:
             wider = dict(grid)
-            for key, end in ends:
-                if ends[key, end] < WIDENINGS and selected.point[key] == grid[key][end]:
-                    ends[key, end] += 1
+            for (key, end), decades in ends.items():
+                if decades < WIDENINGS and selected.point[key] == grid[key][end]:
+                    ends[key, end] = decades + 1
                     wider[key] = _widened(wider[key], end)
             if wider == grid:
                 return selected
