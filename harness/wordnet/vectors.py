@@ -47,11 +47,20 @@ def cosine_with(taxonomy: Taxonomy, b: Nodes, file: Path) -> Compare:
 
 
 def _read(taxonomy: Taxonomy, file: Path) -> Iterator[tuple[int, FloatArray]]:
+    for key, vector in read_vectors(file):
+        node = taxonomy.find(key)
+        if node is not None:
+            yield node, vector
+
+
+def read_vectors(file: Path) -> Iterator[tuple[str, FloatArray]]:
+    """Read key and vector of every line of a file of either form; see `cosine_with`.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
     try:
-        for key, vector in _npz(file) if file.suffix == ".npz" else _text(file):
-            node = taxonomy.find(key)
-            if node is not None:
-                yield node, vector
+        yield from _npz(file) if file.suffix == ".npz" else _text(file)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise ConfigError(f"{file}: cannot be read as vectors: {error}") from error
 
