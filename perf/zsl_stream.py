@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import h5py  # type: ignore[import-untyped]  # has no stubs
+import h5py
 import numpy as np
 
 from harness.zsl.matfile import open_hdf5

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
 PYTESTS = ("9.0.*", "9.1.*", "9.2.*")
 PACKAGES = (
-    "filelock", "hatchling", "hypothesis", "jinja2", "matplotlib", "nltk", "numpy", "pillow", "platformdirs",
+    "filelock", "h5py", "hatchling", "hypothesis", "jinja2", "matplotlib", "nltk", "numpy", "pillow", "platformdirs",
     "pydantic", "pytest-timeout", "pytest-xdist", "pyyaml", "safetensors", "scipy", "tabulate",
 )  # fmt: skip
 

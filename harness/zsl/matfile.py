@@ -41,7 +41,7 @@ class MatFile:
     """
 
     def __init__(self, path: Path) -> None:
-        import h5py  # type: ignore[import-untyped]  # has no stubs
+        import h5py
 
         if not path.is_file():
             raise MissingInput(f"{path}: no such file")

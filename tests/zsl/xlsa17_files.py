@@ -184,7 +184,7 @@ def _cell(texts: Sequence[str]) -> Array:
 
 
 def _write_hdf5(path: Path, variables: Mapping[str, Any]) -> None:
-    import h5py  # type: ignore[import-untyped]  # has no stubs
+    import h5py
 
     with h5py.File(path, "w", userblock_size=512) as file:
         for key, value in variables.items():
