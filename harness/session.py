@@ -24,6 +24,7 @@ from harness.errors import MissingInput
 from harness.errors import nearest
 from harness.features.options import Options
 from harness.features.source import FeatureSource
+from harness.features.source import require_device
 from harness.features.source import torch_device
 from harness.records.book import RecordBook
 from harness.records.provenance import measured_here
@@ -76,6 +77,7 @@ class Session:
             ConfigError: one of them is not valid.
         """
         len(self.models)
+        require_device(self.settings.device)
         probe_settings(self.suite.cog)
         level_options(self.suite.cog)
         self.universe.seen_concepts(self.suite.cog.seen)

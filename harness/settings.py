@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,9 @@ def settings_from(value_of: Callable[[Option], Any], run_started: float = 0.0) -
                 f"--device {value}: expected auto, cpu, cuda or cuda:N.{nearest(value, ['auto', 'cpu', 'cuda'])}"
             )
         values[option.field] = tuple(value) if option.repeated else value
-    return Settings(**values, run_started=run_started)
+    settings = Settings(**values, run_started=run_started)
+    # A test may change the working directory: what it leaves must not move records and cache elsewhere.
+    return replace(settings, cache_dir=settings.cache_dir.absolute(), reports_dir=settings.reports_dir.absolute())
 
 
 def _overwrite(text: str, flag: str) -> Overwrite:

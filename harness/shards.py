@@ -55,9 +55,9 @@ def parse_shard(text: str) -> Shard:
     Raises:
         ConfigError: it is not of that form, or there is no such shard.
     """
-    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise ConfigError(f"--shard {text}: expected I/N, from 1/N to N/N, such as 2/4")
+        raise ConfigError(f"--shard {text}: expected I/N, from 1/N to N/N with N up to 9999, such as 2/4")
     return Shard(int(match[1]), int(match[2]))
 
 

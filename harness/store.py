@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.digest import Plain
+from harness.digest import canonical_json
 from harness.digest import digest_of
 from harness.entry import BEGUN
 from harness.entry import UNREADABLE
@@ -238,7 +239,8 @@ class Store:
 
 def differences(ours: Key, theirs: Key) -> dict[str, tuple[Plain, Plain]]:
     """Return the fields in which two keys differ, by dotted path: ``{path: (ours, theirs)}``; absent is None."""
-    mine, other = dict(_flat(ours)), dict(_flat(theirs))
+    # Through JSON, in which keys are kept: a tuple and a list are the same there.
+    mine, other = (dict(_flat(json.loads(canonical_json(key)))) for key in (ours, theirs))
     return {
         path: (mine.get(path), other.get(path))
         for path in sorted(mine.keys() | other.keys())

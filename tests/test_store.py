@@ -204,6 +204,7 @@ def test_differences_name_the_fields_by_path() -> None:
     theirs: Key = {"weights": "abc", "protocol": {"trials": 30, "seeds": [1]}}
     assert differences(KEY, theirs) == {"protocol.trials": (3, 30), "protocol.seeds": (None, [1])}
     assert differences(KEY, json.loads(json.dumps(KEY))) == {}
+    assert differences({"seeds": (22, 37)}, {"seeds": [22, 37]}) == {}
 
 
 def test_the_manifest_remembers_the_time_of_building(store: Store) -> None:

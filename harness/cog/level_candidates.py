@@ -8,6 +8,7 @@ import numpy as np
 from harness.cog.level_options import LevelOptions
 from harness.cog.universe import Universe
 from harness.cog.universe_lists import read_table
+from harness.errors import ConfigError
 from harness.wordnet.graph import BoolArray
 from harness.wordnet.taxonomy import Nodes
 from harness.wordnet.taxonomy import Taxonomy
@@ -33,9 +34,15 @@ def find_candidates(universe: Universe, taxonomy: Taxonomy, options: LevelOption
     By ``options.leaf_first`` those with too few images count there too, which is what the published levels show.
 
     Raises:
-        ConfigError: a list cannot be read, or names a concept that WordNet 3.0 does not have.
+        ConfigError: a list cannot be read, does not count images although a least number is asked for, or names a
+            concept that WordNet 3.0 does not have.
     """
     counts = universe.image_counts()
+    if universe.filters.min_images and not any(counts.values()):
+        raise ConfigError(
+            f"filters.min_images is {universe.filters.min_images}, but {universe.concepts} has no column "
+            f"{universe.images_column!r} with the number of each concept"
+        )
     concepts = taxonomy.nodes(counts)
     seen = taxonomy.nodes(universe.seen_concepts(options.seen))
     gone = seen if universe.filters.ancestors_of_seen else taxonomy.closure(seen)

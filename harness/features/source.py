@@ -68,14 +68,18 @@ class FeatureSource:
             drop_unreadable: Leave out images that cannot be decoded, rather than fail.
 
         Raises:
-            ConfigError: there is no such model, or ``resize`` does not suit it.
+            ConfigError: there is no such model, ``resize`` does not suit it, or features are not of the stated length.
             MissingInput: weights or images are not here.
             CorruptInput: weights or images are damaged.
         """
         spec = self.spec(model, resize)
         options = replace(self.options, precision=precision, unreadable="drop" if drop_unreadable else "fail")
         key = self.key(model, images, resize=resize, precision=precision)
-        return features(self.store, images, key, lambda: self._load(spec), options)
+        matrix = features(self.store, images, key, lambda: self._load(spec), options)
+        stated, found = spec.feature.dim, matrix.features.shape[1]
+        if stated not in {None, found}:  # features from the store, of an entry that stated no length or another
+            raise ConfigError(f"{spec.name}: features have {found} dimensions, but feature.dim is {stated}")
+        return matrix
 
     def key(
         self, model: str, images: ImageSet, *, resize: int | None = None, precision: Precision = "float32"
@@ -119,10 +123,8 @@ def torch_device(device: str) -> str:
     Raises:
         ConfigError: a GPU is asked for that is not there.
     """
-    if device == "cpu":
-        return device
-    no_gpu = sys.platform == "linux" and not any(path for name in _GPU_FILES for path in Path("/dev").glob(name))
-    if device == "auto" and no_gpu:
+    require_device(device)
+    if device == "cpu" or (device == "auto" and _no_gpu()):
         return "cpu"  # a run whose results are all cached need not import torch to learn that
     import torch
 
@@ -131,3 +133,17 @@ def torch_device(device: str) -> str:
     if int(device.partition(":")[2] or 0) >= torch.cuda.device_count():
         raise ConfigError(f"--device {device}: torch finds {torch.cuda.device_count()} GPUs on this machine")
     return device
+
+
+def require_device(device: str) -> None:
+    """Refuse a GPU where there plainly is none, without importing torch.
+
+    Raises:
+        ConfigError: it is asked for.
+    """
+    if device.startswith("cuda") and _no_gpu():
+        raise ConfigError(f"--device {device}: this machine has no GPU, expected auto or cpu")
+
+
+def _no_gpu() -> bool:
+    return sys.platform == "linux" and not any(path for name in _GPU_FILES for path in Path("/dev").glob(name))

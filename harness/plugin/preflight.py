@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from harness.digest import read_digest
 from harness.plugin import remote
 from harness.plugin.options import RUN
 from harness.plugin.options import SESSION
@@ -27,10 +28,25 @@ from harness.settings import Settings
 _PYTEST = ("pytest", "pytest-xdist", "execnet", "pluggy")
 
 
+_MODELS = pytest.StashKey[str | None]()
+"""Digest of the models file as the run began."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Remember the models file, which workers read themselves."""
+    config.stash[_MODELS] = _models_digest(config)
+
+
 @pytest.hookimpl(optionalhook=True)  # without xdist, pytest does not know this hook
 def pytest_configure_node(node: Any) -> None:
     """Refuse a worker whose surroundings differ. Called when its Python is up and pytest is not yet."""
     settings, run = node.config.stash[SESSION].settings, node.config.stash[RUN]
+    if _models_digest(node.config) != node.config.stash[_MODELS]:
+        node.nodemanager.teardown_nodes()
+        raise pytest.UsageError(
+            f"{settings.models_file} has changed since the run began: worker {node.gateway.id} would take other models "
+            "than those before it. Run the same command again, what is done is in the store"
+        )
     here = _surroundings_here()
     with ExitStack() as stack:
         shared = [stack.enter_context(_token(folder)) for folder in (run, settings.reports_dir.absolute())]
@@ -67,6 +83,11 @@ def differences(versions_here: Mapping[str, str | None], there: Mapping[str, Any
     folders = [str(Path(path).parent) for path in there["not_shared"]]
     said += [f"{folder}: not shared, what is written here is not seen there" for folder in folders]
     return said
+
+
+def _models_digest(config: pytest.Config) -> str | None:
+    path = config.stash[SESSION].settings.models_file
+    return read_digest(path) if path.is_file() else None
 
 
 def _packages() -> list[str]:

@@ -4,6 +4,7 @@ Interruptions (``-x``, ``--maxfail``, Ctrl-C, ``pytest.exit``) are a cause: then
 """
 
 from collections.abc import Generator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,7 +59,8 @@ class _Reconciliation:
         if self._lines and exitstatus in _FINE:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._tally.deselected and self._reporter:
-            self._reporter.stats.setdefault("deselected", [None] * self._tally.deselected)
+            # Only their number is known here; plugins look into whatever stands in the statistics.
+            self._reporter.stats.setdefault("deselected", [SimpleNamespace() for _ in range(self._tally.deselected)])
         yield
         self._say()  # after an internal error, or if asked to, pytest shows no summary
 

@@ -9,8 +9,21 @@ FILLERS = "harness_fillers"
 """Set in ``workerinput`` where the controller schedules by `harness.plugin.scheduler_xdist`."""
 
 
+_LAST = pytest.StashKey[pytest.Item]()
+"""The item that this process ran last."""
+
+
 class Filler(pytest.Item):
-    """Follows an item of the same class or module, so that what these share is not torn down. Never reported."""
+    """Follows an item of the same class or module, so that what these share is not torn down.
+
+    Never reported but for a fault in that teardown, which goes by the name of the item before it, as without xdist.
+    """
+
+    @property
+    def nodeid(self) -> str:
+        """That of the item before it."""
+        last = self.config.stash.get(_LAST, None)
+        return super().nodeid if last is None else last.nodeid
 
     def runtest(self) -> None:
         """Do nothing."""
@@ -30,6 +43,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run nothing for a filler, but tear down what the next item does not share; a fault in that is reported."""
     if not isinstance(item, Filler):
+        item.config.stash[_LAST] = item
         return None
     call = pytest.CallInfo.from_call(
         lambda: _tear_down(item.config.pluginmanager)(item=item, nextitem=nextitem),
@@ -38,6 +52,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     )
     if call.excinfo is not None:
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        last = item.config.stash[_LAST]
+        report.nodeid, report.location = last.nodeid, last.location
         item.ihook.pytest_runtest_logreport(report=report)
     return True
 

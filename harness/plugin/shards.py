@@ -1,6 +1,7 @@
 """``--shard 2/4``: one of several parts of a run, for machines that know nothing of each other, such as jobs of CI."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read shard and durations, and refuse what is wrong in them before any worker starts."""
-    text = config.getoption("harness_shard") or config.getini("harness_shard")
-    if not text:
+    given = config.getoption("harness_shard")
+    text = config.getini("harness_shard") if given is None else given
+    if given is None and not text:
         return
     try:
         config.stash[_SHARD] = parse_shard(text)
@@ -110,7 +112,8 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
     path = _path(config)
     if path.exists():
         cut = config.stash[_CUT] = Cut(**json.loads(path.read_text()))
-        config.pluginmanager.getplugin("terminalreporter").write_line(str(cut))
+        if (reporter := config.pluginmanager.getplugin("terminalreporter")) is not None:
+            reporter.write_line(str(cut))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -153,7 +156,9 @@ def _cut(shard: Shard, plan: Plan, mine: list[bool], *, timed: bool) -> Cut:
 
 def _note(config: pytest.Config, cut: Cut) -> None:
     config.stash[_CUT] = cut
-    if not config.option.collectonly:
+    if config.option.collectonly:
+        return
+    with suppress(OSError):  # a cache that is read-only or full: then the shard is not spoken of
         write_atomic(_path(config), json.dumps(asdict(cut), indent=1) + "\n")
 
 

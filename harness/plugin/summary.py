@@ -7,13 +7,16 @@ from collections.abc import Iterable
 import pytest
 
 from harness.plugin.options import SESSION
+from harness.plugin.tally import is_worker
 from harness.session import Session
 
 _Terminal = pytest.TerminalReporter
 
 
 def pytest_terminal_summary(terminalreporter: _Terminal, config: pytest.Config) -> None:
-    """Fold skips, write the reports and show their tables. Called on the controller only."""
+    """Fold skips, write the reports and show their tables, on the process that the user sees."""
+    if is_worker(config):  # workers have a summary too, which nobody sees
+        return
     stats = terminalreporter.stats
     reports = [report for name in ("passed", "failed", "skipped", "error") for report in stats.get(name, [])]
     if not any(_is_case(report) for report in reports):
@@ -40,7 +43,7 @@ def folded_skips(reports: Iterable[pytest.TestReport]) -> list[str]:
     counts: dict[str, int] = defaultdict(int)
     for report in reports:
         counts[str(report.longrepr[2]).removeprefix("Skipped: ")] += 1  # type: ignore[index]  # a skip's is a tuple
-    return [f"skipped {count} cases: {reason}" for reason, count in counts.items()]
+    return [f"skipped {count} case{'s' * (count > 1)}: {reason}" for reason, count in counts.items()]
 
 
 def _is_case(report: pytest.TestReport) -> bool:

@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -223,6 +224,14 @@ def test_too_few_concepts_are_told_with_what_each_filter_left(taxonomy: Taxonomy
     )
     with pytest.raises(ConfigError, match=f"too few for 5 levels of 1100; left after each filter: {counts}$"):
         derive_levels(larger, taxonomy, DEFAULT_OPTIONS)
+
+
+def test_a_least_number_of_images_needs_their_numbers(taxonomy: Taxonomy, tmp_path: Path) -> None:
+    concepts = tmp_path / "concepts.csv"
+    concepts.write_text("wnid\nn02084071\n")
+    wanted = IN21K.model_copy(update={"concepts": concepts})
+    with pytest.raises(ConfigError, match=r"filters.min_images is 782, but .*concepts.csv has no column 'images'"):
+        find_candidates(wanted, taxonomy, DEFAULT_OPTIONS)
 
 
 def test_published_levels_of_another_shape_are_refused() -> None:

@@ -7,10 +7,13 @@ import pytest
 import torch
 from PIL import Image
 
+from harness import data
 from harness.errors import ConfigError
 from harness.features import Options
 from harness.features.options import Precision
 from harness.features.source import FeatureSource
+from harness.features.source import require_device
+from harness.features.source import torch_device
 from harness.images import EncodedImages
 from harness.store import Store
 from harness.zoo.backbone import load_backbone
@@ -66,6 +69,26 @@ def test_what_became_of_the_checkpoint_is_told(source: FeatureSource, images: En
         "unexpected": nothing,
         "loaded": 296,
     }
+
+
+def test_a_wrong_length_is_refused_where_features_come_from_the_store_too(
+    source: FeatureSource, images: EncodedImages, tmp_path: Path
+) -> None:
+    some = images.subset(range(3))
+    source("random-resnet18", some)
+    path = tmp_path / "models.yaml"
+    path.write_text(data.path("init/models.yaml.template").read_text().replace("dim: 512", "dim: 2048"))
+    wrong = FeatureSource(load_models(path), source.store, tmp_path, Options(batch_size=4))
+    with pytest.raises(ConfigError, match=r"random-resnet18: features have 512 dimensions, but feature\.dim is 2048"):
+        wrong("random-resnet18", some)
+
+
+def test_a_gpu_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.features.source.sys.platform", "linux")
+    monkeypatch.setattr("harness.features.source._GPU_FILES", ())
+    with pytest.raises(ConfigError, match="--device cuda:1: this machine has no GPU, expected auto or cpu"):
+        require_device("cuda:1")
+    assert torch_device("auto") == torch_device("cpu") == "cpu"
 
 
 def test_an_unknown_model_is_refused(source: FeatureSource, images: EncodedImages) -> None:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from harness.records.book import RecordBook
 from harness.runs import Heartbeat
 from harness.runs import is_gone
 from harness.runs import read_heartbeats
@@ -163,6 +164,49 @@ def test_what_is_deselected_is_counted_and_not_missed(quick: Quick, mode: list[s
     assert result.ret == pytest.ExitCode.OK
     assert quick.run("test_ten.py", "-k", "none", *mode).ret == pytest.ExitCode.NO_TESTS_COLLECTED
     assert quick.run("test_ten.py", "--collect-only", *mode).ret == pytest.ExitCode.OK
+
+
+def test_other_plugins_may_look_into_the_statistics_of_a_run(quick: Quick) -> None:
+    quick.plain(test_ten=TEN.format(body="pass"))
+    quick.extend("""
+def pytest_terminal_summary(terminalreporter):
+    for reports in terminalreporter.stats.values():
+        assert all(vars(report) is not None for report in reports)
+""")
+    result = quick.run("test_ten.py", "-k", "3 or 4", "-n2", "-p", "hypothesispytest")
+    result.assert_outcomes(passed=2, deselected=8)
+    assert result.ret == pytest.ExitCode.OK
+
+
+EDITED = """
+import signal
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    if item.name == "test_fewshot[model-a-L3-N004]":
+        with open("models.yaml", "a") as file:
+            file.write("# changed\\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_models_file_that_changes_during_a_run_gives_no_records_of_two_kinds(quick: Quick) -> None:
+    quick.extend(EDITED)
+    result = quick.run("benchmarks", "-n2")
+    assert result.ret != pytest.ExitCode.OK
+    assert "models.yaml has changed since the run began" in "\n".join([*result.outlines, *result.errlines])
+    assert all(record.measured or record.reason for record in quick.records().values())
+
+
+def test_records_stay_in_one_folder_wherever_a_test_leaves_the_process(quick: Quick) -> None:
+    (quick.path / "elsewhere").mkdir()
+    (quick.path / "benchmarks" / "test_a.py").write_text("import os\ndef test_moves(): os.chdir('elsewhere')\n")
+    quick.run("benchmarks", "-p", "no:xdist", "-k", "moves or L1", "--reports-dir", "out").assert_outcomes(
+        passed=4, deselected=15
+    )
+    assert not list((quick.path / "elsewhere").iterdir())
+    assert len(RecordBook(quick.path / "out").records()) == 3
 
 
 def test_without_a_terminal_the_exit_status_tells(quick: Quick) -> None:

@@ -28,6 +28,26 @@ def written(project: Project) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in [*folder.glob("cog.*"), *(folder / "figures").iterdir()]}
 
 
+def test_reports_are_written_once_however_many_workers(project: Project) -> None:
+    (project.path / "conftest.py").write_text("""
+import os
+from pathlib import Path
+from harness.session import Session
+
+pytest_plugins = ["harness.plugin"]
+write, here = Session.write_reports, Path(__file__).parent
+
+def noted(session):
+    with (here / "writers").open("a") as file:
+        file.write(f"{os.getpid()}\\n")
+    return write(session)
+
+Session.write_reports = noted
+""")
+    project.run("benchmarks", "-n2", "-k", "absent").assert_outcomes(skipped=6, deselected=6)
+    assert len((project.path / "writers").read_text().splitlines()) == 1
+
+
 def test_numbers_do_not_depend_on_workers_nor_on_what_is_cached(project: Project) -> None:
     first = project.run("benchmarks", "-n2")
     first.assert_outcomes(passed=MEASURED, skipped=6)
@@ -140,7 +160,7 @@ def test_overwrite(project: Project) -> None:
     selected = ["benchmarks", "-k", "random and L1 and linear", "-p", "no:xdist"]
     absent = project.run(*selected, "--overwrite", "only-cache")
     absent.assert_outcomes(skipped=1, deselected=11)
-    absent.stdout.fnmatch_lines("skipped 1 cases: not in the cache*only-cache*")
+    absent.stdout.fnmatch_lines("skipped 1 case: not in the cache*only-cache*")
     project.run(*selected).assert_outcomes(passed=1, deselected=11)
     first = entries(project, "probe")[0].stat().st_ino
     project.run(*selected, "--overwrite", "only-cache").assert_outcomes(passed=1, deselected=11)
@@ -156,7 +176,7 @@ def test_overwrite(project: Project) -> None:
     assert entries(project, "probe")[0].stat().st_ino != first
     assert [entry.stat().st_ino for entry in entries(project, "features")] == features
     kept = project.run(*selected, "--overwrite", "never", *project.fresh_cache())
-    kept.stdout.fnmatch_lines("skipped 1 cases: *measured already*")
+    kept.stdout.fnmatch_lines("skipped 1 case: *measured already*")
 
 
 def test_what_an_entry_holds(project: Project) -> None:

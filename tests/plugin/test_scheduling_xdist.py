@@ -115,14 +115,15 @@ def test_fixtures_of_a_class_live_through_it(plain: Plain) -> None:
     assert plain.lines("trace") == ["begins", "ends"]
 
 
-@pytest.mark.parametrize("scope", ["module", "session"])
-def test_a_fault_in_a_teardown_between_items_is_reported(plain: Plain, scope: str) -> None:
+@pytest.mark.parametrize(("scope", "blamed"), [("module", "test_bad.py"), ("session", "test_good.py")])
+def test_a_fault_in_a_teardown_between_items_goes_by_the_item_before_it(plain: Plain, scope: str, blamed: str) -> None:
     fixture = f"import pytest\n@pytest.fixture(scope='{scope}')\ndef bad():\n    yield\n    raise OSError('torn')\n"
     plain.write("test_bad", fixture + "def test_it(bad): pass\n")
     plain.write("test_good", "def test_it(): pass\n")
     result = plain.run("-n1")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines("*OSError: torn*")
+    result.stdout.fnmatch_lines(f"ERROR {blamed}::test_it - OSError: torn")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 

@@ -124,7 +124,7 @@ def test_select_on_workers(project: Project) -> None:
 @pytest.mark.parametrize(
     ("test", "message"),
     [
-        ("def test_linear(case): pass", "*takes 'case', so it needs one benchmark marker (cog)*"),
+        ("def test_linear(case): pass", "*fixture 'case' not found*"),
         (
             "import pytest\n@pytest.mark.cog\ndef test_liner(case): pass",
             "*that cog does not have: expected test_ and one of fewshot, linear. Did you mean 'linear'?*",
@@ -136,6 +136,24 @@ def test_a_test_that_takes_case_needs_its_benchmark_and_protocol(project: Projec
     result = project.run("test_mine.py")
     assert result.ret != pytest.ExitCode.OK
     result.stdout.fnmatch_lines(message)
+
+
+def test_a_case_that_is_the_users_own_is_left_alone(project: Project) -> None:
+    (project.path / "test_mine.py").write_text("""
+import pytest
+
+@pytest.fixture(params=[1, 2])
+def case(request):
+    return request.param
+
+def test_fixture(case):
+    assert case in {1, 2}
+
+@pytest.mark.parametrize("case", ["a", "b", "c"])
+def test_parameter(case):
+    assert case in "abc"
+""")
+    project.run("test_mine.py").assert_outcomes(passed=5)
 
 
 def test_garbage_is_collected_again_after_collection(project: Project) -> None:

@@ -79,6 +79,7 @@ def test_an_empty_shard_passes(project: Project, workers: str) -> None:
     ("arguments", "message"),
     [
         (["--shard", "5/4"], "*--shard 5/4: expected I/N*"),
+        (["--shard", ""], "*--shard : expected I/N*"),
         (["--shard", "1/2", "--shard-durations", "none.json"], "*--shard-durations none.json: no such file*"),
         (["--shard", "1/2", "--shard-durations", "models.yaml"], "*models.yaml: not a file of durations*"),
     ],
@@ -87,6 +88,16 @@ def test_wrong_shards_are_usage_errors(project: Project, arguments: list[str], m
     result = project.run("benchmarks", "-n2", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(message)
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
+def test_a_cache_that_cannot_be_written_and_no_terminal_stop_no_shard(project: Project, workers: str) -> None:
+    (project.path / "benchmarks" / "test_mine.py").write_text(OWN_TEST)
+    (project.path / "cache" / "runs").write_text("a file where a folder should be")
+    shard = ("benchmarks", "-k", "own", "--shard", "1/2", workers)
+    project.run(*shard).assert_outcomes(passed=1, deselected=12)
+    (project.path / "cache" / "runs").unlink()
+    assert project.run(*shard, "-p", "no:terminal").ret == 0
 
 
 def test_a_shard_may_stand_in_the_ini_file(project: Project) -> None:
