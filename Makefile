@@ -1,4 +1,4 @@
-# make bench   install, then run the mini suite and write reports/
+# make bench   install, then run the mini suite and write reports/; with another Python: make bench PYTHON=python3.12
 # make test    install, then every check: lint, types, floors, tests
 PYTHON ?= python3
 VENV ?= .venv
@@ -42,6 +42,8 @@ install: $(VENV)/.bench
 install-dev: $(VENV)/.dev
 
 $(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+		{ echo "expected Python 3.11 to 3.13, but $(PYTHON) is $$($(PYTHON) --version 2>&1): say, for example, make bench PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install -q -c constraints.txt pip
 
