@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
@@ -33,6 +34,9 @@ _PLAIN_WORDS = {
     "tuple_type": _LIST,
 }
 """What to say for faults of pydantic whose own messages speak of Python."""
+
+_TAGS = {"union_tag_invalid", "union_tag_not_found"}
+"""Faults of the field that says which of several kinds an entry is."""
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time: libyaml is optional
@@ -142,12 +146,13 @@ def validate(
 
 def _describe(fault: Mapping[str, Any], document: YamlDocument, model_class: type[BaseModel]) -> str:
     kind, loc, context, value = fault["type"], fault["loc"], fault.get("ctx", {}), fault["input"]
-    if kind == "union_tag_invalid":
-        loc, value = (*loc, context["discriminator"].strip("'")), context["tag"]
+    if kind in _TAGS:
+        loc = (*loc, context["discriminator"].strip("'"))
+        value = context.get("tag")
     schema = model_class.model_json_schema()
     location, _ = _walk(loc, document.content, schema)
     where, name = document.where(location), _dotted(location)
-    if kind == "missing":
+    if kind in {"missing", "union_tag_not_found"}:
         owner = f" of {name}" if location else ""
         return f"{where}: required field {str(loc[-1])!r}{owner} is missing"
     if kind == "extra_forbidden":
@@ -156,12 +161,22 @@ def _describe(fault: Mapping[str, Any], document: YamlDocument, model_class: typ
         hint = nearest(str(loc[-1]), valid) or f" Expected one of: {', '.join(dict.fromkeys(valid))}."
         return f"{where}: unknown field {name!r}.{hint}"
     shown = "nothing" if value is None else repr(value)
-    if len(shown) > _LONGEST_VALUE:
+    cut = len(shown) > _LONGEST_VALUE
+    if cut:
         shown = f"{shown[:_LONGEST_VALUE]}..."
     choices = re.findall(r"'([^']*)'", str(context.get("expected", context.get("expected_tags", ""))))
     subject = f"field {name!r}: " if location else ""
-    expected = _PLAIN_WORDS.get(kind) or fault["msg"].removeprefix("Value error, ").removesuffix(".")
+    expected = _expected(kind, choices, fault["msg"])
+    # A fault of several fields names them: the beginning of all fields would tell no more.
+    if kind == "value_error" and isinstance(value, Mapping) and (cut or not location):
+        return f"{where}: {subject}{expected}{'' if expected.endswith('?') else '.'}"
     return f"{where}: {subject}{expected}; found {shown}.{nearest(str(value), choices)}"
+
+
+def _expected(kind: str, choices: Sequence[str], message: str) -> str:
+    if choices:
+        return f"expected one of {', '.join(choices)}"
+    return _PLAIN_WORDS.get(kind) or message.removeprefix("Value error, ").removesuffix(".")
 
 
 def _dotted(location: Location) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic import ConfigDict
 from pydantic import Field
 from pydantic import field_validator
+from pydantic import model_validator
 
 from harness.errors import ConfigError
 from harness.yamlfile import load_yaml
@@ -48,6 +49,12 @@ class Zoo(Strict):
     models: list[Entry]
     by_name: dict[str, Entry] = {}
     rate: float = 1.0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Zoo":
+        if self.rate > 1 and not self.models:
+            raise ValueError("a rate above 1 needs models")
+        return self
 
 
 GOOD = """models:
@@ -94,7 +101,8 @@ def test_lines_of_keys_and_items(tmp_path: Path) -> None:
         (("sha256: abc", "sha257: abc"), 3, "required field 'sha256' of models[0].weights is missing"),
         (("seed: 1", "url: 1"), 7, "unknown field 'models[1].weights.url'. Expected one of: kind, seed."),
         (("kind: url", "kind: ulr"), 4, "found 'ulr'. Did you mean 'url'?"),
-        (("kind: url", "kind: ulr"), 4, "field 'models[0].weights.kind'"),
+        (("kind: url", "kind: ulr"), 4, "field 'models[0].weights.kind': expected one of url, random;"),
+        (("kind: url", "knid: url"), 3, "required field 'kind' of models[0].weights is missing"),
         (("seed: 1", "seed: one"), 7, "field 'models[1].weights.seed': Input should be a valid integer"),
         (("s-DINO", "s DINO"), 2, "field 'models[0].name': a name has no spaces; found 's DINO'."),
         (
@@ -183,3 +191,8 @@ def test_a_wrong_shape_is_told_without_words_of_python(tmp_path: Path, text: str
 def test_plain_values_are_named_by_the_caller() -> None:
     with pytest.raises(ConfigError, match=r"^--protocol: unknown field 'rats'\. Did you mean 'rate'\?$"):
         validate(Zoo, {"models": [], "rats": 1}, name="--protocol")
+
+
+def test_a_fault_of_the_whole_does_not_repeat_it() -> None:
+    with pytest.raises(ConfigError, match=r"^--protocol: a rate above 1 needs models\.$"):
+        validate(Zoo, {"models": [], "rate": 2.0}, name="--protocol")

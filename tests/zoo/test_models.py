@@ -61,17 +61,15 @@ FAULTS = {
     "unknown group": (
         ("group: self-supervised", "group: self-supervized"),
         (
-            "models.yaml:3: field 'models.s-DINO.group': Input should be 'baseline', 'architecture', "
-            "'self-supervised', 'regularization' or 'web-data'; found 'self-supervized'. Did you mean "
-            "'self-supervised'?"
+            "models.yaml:3: field 'models.s-DINO.group': expected one of baseline, architecture, self-supervised, "
+            "regularization, web-data; found 'self-supervized'. Did you mean 'self-supervised'?"
         ),
     ),
     "unknown source": (
         ("source: torchvision", "source: torchvison"),
         (
-            "models.yaml:4: field 'models.s-DINO.architecture.source': Input tag 'torchvison' found using 'source' "
-            "does not match any of the expected tags: 'torchvision', 'timm', 'torch-hub', 'hugging-face', 'import'; "
-            "found 'torchvison'. Did you mean 'torchvision'?"
+            "models.yaml:4: field 'models.s-DINO.architecture.source': expected one of torchvision, timm, torch-hub, "
+            "hugging-face, import; found 'torchvison'. Did you mean 'torchvision'?"
         ),
     ),
     "no address": (
