@@ -1,6 +1,7 @@
 """What a probe finds, as plain values and numpy arrays. Imports no torch."""
 
 from dataclasses import dataclass
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -53,17 +54,17 @@ class SeedScore:
     top1: float
     top5: float
     best: Trial
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial, ...] = field(repr=False)
     n_train: int
     n_val: int
-    final_rows: npt.NDArray[np.int64]
-    predictions: npt.NDArray[np.int32]
-    per_class: npt.NDArray[np.float64]
-    weight: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
+    final_rows: npt.NDArray[np.int64] = field(repr=False)
+    predictions: npt.NDArray[np.int32] = field(repr=False)
+    per_class: npt.NDArray[np.float64] = field(repr=False)
+    weight: npt.NDArray[np.float32] = field(repr=False)
+    bias: npt.NDArray[np.float32] = field(repr=False)
     train_top1: float
-    train_loss: npt.NDArray[np.float64]
-    lr: npt.NDArray[np.float64]
+    train_loss: npt.NDArray[np.float64] = field(repr=False)
+    lr: npt.NDArray[np.float64] = field(repr=False)
     diverged: bool
     collapsed: bool
 
@@ -73,6 +74,11 @@ class ProbeScore:
     """The probe of one feature matrix: one score per seed, in the order the seeds were given."""
 
     seeds: tuple[SeedScore, ...]
+
+    def __repr__(self) -> str:
+        """Show mean and spread, then a line for each seed."""
+        lines = "".join(f"\n  {score}," for score in self.seeds)
+        return f"ProbeScore(mean={self.mean:.2f}, std={self.std:.2f}, seeds=({lines}\n))"
 
     @property
     def mean(self) -> float:

@@ -97,6 +97,9 @@ def test_top1_is_that_of_the_plain_protocol(clusters: Clusters, batch_size: int)
 def test_linear_probe_records_what_it_did(clusters: Clusters) -> None:
     train, test = clusters(6, 10, 11, 7)
     score = linear_probe(train, test, seeds=SEEDS, settings=SHORT)
+    shown = repr(score).splitlines()
+    assert shown[0] == f"ProbeScore(mean={score.mean:.2f}, std={score.std:.2f}, seeds=("
+    assert [line.partition(",")[0] for line in shown[1:-1]] == [f"  SeedScore(seed={seed}" for seed in SEEDS]
     assert [one.seed for one in score.seeds] == SEEDS
     tops = [one.top1 for one in score.seeds]
     assert score.mean == pytest.approx(sum(tops) / 3)
