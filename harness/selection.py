@@ -116,12 +116,20 @@ def _term(text: str, word: str, known: Known) -> tuple[str, frozenset[str]]:
     for pattern in patterns:
         matching = _matching(pattern, known[key])
         if not matching:
-            some = f": expected one of {', '.join(known[key])}" if len(known[key]) <= _LISTED else ""
+            some = f": expected one of {_listed(pattern, known[key])}" if len(known[key]) <= _LISTED else ""
             raise ConfigError(f"{where}: no case has {key} {pattern!r}{some}.{nearest(pattern, known[key])}")
         if pattern.isdecimal() and len(matching) > 1:
             raise ConfigError(f"{where}: {key}={pattern} may be {' or '.join(matching)}: say which")
         found.update(matching)
     return key, frozenset(found)
+
+
+def _listed(pattern: str, values: Sequence[str]) -> str:
+    """Return the values that there are, as numbers too where a number was given and all of them have one."""
+    numbers = [names[-1] for value in values if (names := _unpadded(value.casefold()))]
+    if pattern.isdecimal() and len(numbers) == len(values):
+        return f"{', '.join(numbers)} ({', '.join(values)})"
+    return ", ".join(values)
 
 
 def _matching(pattern: str, values: Iterable[str]) -> list[str]:

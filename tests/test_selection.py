@@ -75,7 +75,7 @@ def test_patterns_and_numbers() -> None:
         ("", f"expected KEY=VALUE, with a key of {EVERY_KEY}"),
         ("splti=L1", f"no case has a key 'splti': expected one of {EVERY_KEY}. Did you mean 'split'?"),
         ("split=L9", "no case has split 'L9': expected one of seen, L1, L2, L3, cv1. Did you mean 'L3'?"),
-        ("shots=8", "no case has shots '8': expected one of N001, N004."),
+        ("shots=8", "no case has shots '8': expected one of 1, 4 (N001, N004)."),
         ("model=s-dnio", f"no case has model 's-dnio': expected one of {EVERY_MODEL}. Did you mean 's-DINO'?"),
         ("model=t-*", f"no case has model 't-*': expected one of {EVERY_MODEL}."),
         ("L3", f"'L3' is not KEY=VALUE, with a key of {EVERY_KEY}. Did you mean split=L3?"),
