@@ -42,13 +42,13 @@ def headline(run: Run, beats: Iterable[Heartbeat], now: float) -> str:
 def worker_table(run: Run, beats: Iterable[Heartbeat], now: float) -> list[str]:
     """Return one line for each worker under a line of titles: its case, how far that is and for how long it runs."""
     rows = [
-        [beat.worker, beat.host, beat.device or "", _short(beat.case), _stage(beat), _for(beat, now), note]
+        [beat.worker, beat.host, beat.device or "-", _short(beat.case), _stage(beat), _for(beat, now), note]
         for beat in beats
         for note in [_silence(beat, now) or run.stuck.get(beat.worker, "")]
     ]
     if not rows:
         return []
-    titles = ["worker", "host", "device", "case", "stage", "for", ""]
+    titles = ["worker", "host", "device", "case", "stage", "for", "trouble"]
     return [line.rstrip() for line in tabulate(rows, titles, tablefmt="simple", disable_numparse=True).splitlines()]
 
 

@@ -52,8 +52,9 @@ def test_a_worker_in_one_line() -> None:
     ]
     run = replace(RUN, stuck={"gw3": "no progress for 12 min"})
     titles, _, *lines = worker_table(run, beats, NOW)
-    assert titles.split() == ["worker", "host", "device", "case", "stage", "for"]
+    assert titles.split() == ["worker", "host", "device", "case", "stage", "for", "trouble"]
     assert lines[0].split() == ["gw0", "elsewhere", "cuda:1", "-"]
+    assert lines[1].split()[:3] == ["gw3", "elsewhere", "-"], "no GPU is leased"
     assert lines[1].split("  ")[-3:] == ["features 3/8 (37 %)", "1 min", "no progress for 12 min"]
     assert lines[2].endswith("no sign of life for 2 min: the process is gone, or stopped")
     assert worker_table(run, [], NOW) == []

@@ -72,6 +72,7 @@ def _size(options: argparse.Namespace) -> int:
         groups[held.kind, ", ".join(held.models) or "-"].append(held.size)
     rows = [(kind, models, str(len(sizes)), sum(sizes)) for (kind, models), sizes in sorted(groups.items())]
     rows += [(area, "", "", size) for area, size in areas(session.settings.cache_dir).items()]
+    print(f"{'kind':12} {'models':40} {'entries':>7} {'size':>10}")
     for kind, models, number, size in rows:
         print(f"{kind:12} {models:40} {number:>7} {_bytes(size):>10}")
     print(f"{'total':61} {_bytes(size_of(session.settings.cache_dir)):>10}  {session.settings.cache_dir}")

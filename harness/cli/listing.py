@@ -25,6 +25,9 @@ from harness.zoo.weights import locate
 
 Row: TypeAlias = dict[str, Plain]
 
+_NEVER, _HERE, _RANDOM = "never", "here", "random"
+"""States as programs read them."""
+
 _RUN = ("suite", "models_file", "data_root", "cache_dir", "universe", "protocol")
 
 
@@ -35,8 +38,16 @@ def add_commands(commands: Commands) -> None:
         metavar="WHAT", required=True
     )
     for name, run, description in (
-        ("cases", _cases, "list cases and what became of them: passed, failed, skipped or never"),
-        ("models", _models, "list the models file: group, parameters, licence, and whether weights are here"),
+        (
+            "cases",
+            _cases,
+            "list cases and what became of them: passed, failed, skipped or not run (in csv and json: never)",
+        ),
+        (
+            "models",
+            _models,
+            "list the models file: group, parameters, licence, and weights (those missing: harness validate)",
+        ),
         ("splits", _splits, "list splits: concepts, images, mean similarity to seen ones, and whether data are here"),
     ):
         parser = kinds.add_parser(name, help=description, description=description)
@@ -57,17 +68,20 @@ def _cases(options: argparse.Namespace) -> int:
     rows: list[Row] = []
     for case in cases:
         record = session.book.read(case)
-        state = {"id": case.id, "state": record.status if record else "never"}
+        state = {"id": case.id, "state": record.status if record else _NEVER}
         fixed = {"suite": case.suite, "benchmark": case.benchmark, "protocol": case.protocol, "model": case.model}
         rows.append({**state, **fixed, **{key: case.tokens.get(key) for key in tokens}})
     if options.format == "plain":
-        rows = [{name: row[name] for name in ("id", "state")} for row in rows]
+        rows = [{"id": row["id"], "state": "not run" if row["state"] == _NEVER else row["state"]} for row in rows]
     return _write(options.format, rows, header=False)
 
 
 def _models(options: argparse.Namespace) -> int:
     session = session_of(options)
-    return _write(options.format, [_model(spec, session.settings.weights_dir) for spec in session.models.values()])
+    rows = [_model(spec, session.settings.weights_dir) for spec in session.models.values()]
+    if options.format == "plain":
+        rows = [row if row["weights"] in {_HERE, _RANDOM} else {**row, "weights": "missing"} for row in rows]
+    return _write(options.format, rows)
 
 
 def _model(spec: ModelSpec, weights_dir: Path) -> Row:
@@ -77,13 +91,16 @@ def _model(spec: ModelSpec, weights_dir: Path) -> Row:
         "group": spec.group,
         "parameters": spec.parameters,
         "licence": spec.licence,
-        "weights": "random" if random else _here(lambda: locate(spec, weights_dir)).removeprefix(f"{spec.name}: "),
+        "weights": _RANDOM if random else _here(lambda: locate(spec, weights_dir)).removeprefix(f"{spec.name}: "),
     }
 
 
 def _splits(options: argparse.Namespace) -> int:
     session = session_of(options)
-    return _write(options.format, [_split(session, split) for split in session.universe.splits])
+    rows = [_split(session, split) for split in session.universe.splits]
+    if options.format == "plain":
+        rows = [{**row, "similarity": _three_decimals(row["similarity"])} for row in rows]
+    return _write(options.format, rows)
 
 
 def _split(session: Session, split: str) -> Row:
@@ -100,13 +117,17 @@ def _split(session: Session, split: str) -> Row:
     }
 
 
+def _three_decimals(number: Plain) -> str | None:
+    return f"{number:.3f}" if isinstance(number, float) else None
+
+
 def _here(check: Callable[[], object]) -> str:
     """Say that what ``check`` asks for is here, or what is missing."""
     try:
         check()
     except MissingInput as missing:
         return str(missing)
-    return "here"
+    return _HERE
 
 
 def _write(form: str, rows: Sequence[Row], *, header: bool = True) -> int:

@@ -59,8 +59,12 @@ def _merge_reports(sources: list[Path], into: Path) -> int:
     for path, reason in merged.left.items():
         print(f"left: {path}: {reason}")
     print(f"{into}: {merged.new} new, {merged.changed} changed, {merged.same} as before", end="")
-    print(f"; {len(merged.conflicts)} conflicts, {len(merged.left)} files left")
+    print(f"; {_counted(len(merged.conflicts), 'conflict')}, {_counted(len(merged.left), 'file')} left")
     return len(merged.conflicts) + len(merged.left)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _lines(conflict: Conflict) -> list[str]:

@@ -105,6 +105,8 @@ def _lines(plan: Plan, session: Session) -> list[str]:
         lines.append("~ scaled from other models, by parameters and pixels; --measure measures")
     if plan.unknown:
         lines.append(f"? unknown, and not in the totals: {', '.join(plan.unknown)}; --measure measures extraction")
+    if total.missing == total.cases:
+        return [*lines, f"nothing can be computed: all {total.cases} cases lack data or weights", *_missing(plan)]
     if not total.to_do:
         return [*lines, "nothing to compute", *_missing(plan)]
     workers = f"{plan.workers} worker{'s' if plan.workers > 1 else ''}"
@@ -117,7 +119,7 @@ def _lines(plan: Plan, session: Session) -> list[str]:
 
 
 def _missing(plan: Plan) -> list[str]:
-    return [f"missing {count} cases: {reason}" for reason, count in plan.missing.items()]
+    return [f"missing {count} case{'s' * (count > 1)}: {reason}" for reason, count in plan.missing.items()]
 
 
 def _row(part: Part) -> tuple[str, ...]:

@@ -58,7 +58,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[
 def test_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, lines, _ = run(capsys, "size", "--cache-dir", str(folder))
     assert status == 0
-    assert [line.split()[:3] for line in lines[:2]] == [["features", "new", "1"], ["features", "old", "1"]]
+    assert lines[0].split() == ["kind", "models", "entries", "size"]
+    assert [line.split()[:3] for line in lines[1:3]] == [["features", "new", "1"], ["features", "old", "1"]]
     assert lines[-1].startswith("total")
 
 

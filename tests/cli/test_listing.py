@@ -63,16 +63,16 @@ def test_cases_with_the_state_of_their_records(ls: List, tmp_path: Path) -> None
         record = {"case": CaseIdentity.of(case), "status": status, "metrics": {"top1": Metric(value=1.0)}}
         book.write(Record.model_validate(record))
     assert ls("cases", "--select", "model=tiny-random protocol=linear").splitlines() == [
-        "cog/linear/tiny-random-seen  never",
+        "cog/linear/tiny-random-seen  not run",
         "cog/linear/tiny-random-L1    passed",
         "cog/linear/tiny-random-L2    failed",
         "cog/linear/tiny-random-L3    skipped",
-        "cog/linear/tiny-random-L4    never",
-        "cog/linear/tiny-random-L5    never",
+        "cog/linear/tiny-random-L4    not run",
+        "cog/linear/tiny-random-L5    not run",
     ]
     assert len(ls("cases").splitlines()) == 36
     only = ls("cases", "--select", "split=L1", "--protocol", "epochs=5").splitlines()
-    assert only[0].split() == ["cog/linear/tiny-random-L1?epochs=5", "never"], "another reading is another case"
+    assert only[0].split() == ["cog/linear/tiny-random-L1?epochs=5", "not", "run"], "another reading is another case"
 
 
 def test_cases_for_programs(ls: List) -> None:
@@ -99,6 +99,7 @@ def test_models(ls: List, tmp_path: Path) -> None:
     header, *lines = ls("models").splitlines()
     assert header.split() == ["name", "group", "parameters", "licence", "weights"]
     assert lines[0].split() == ["tiny-random", "baseline", "11.2", "BSD-3-Clause", "random"]
+    assert lines[1].split("  ")[-1] == "missing"
     absent = json.loads(ls("models", "--format", "json"))[1]
     missing = (
         f"no weights at {tmp_path}/cache/weights/absent.pth. Put the file there, or correct weights.path of the entry"

@@ -33,7 +33,7 @@ def test_shards_that_disagree_are_named_and_fail(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out.splitlines() == [
         f"conflict: cog/linear/s-DINO-L1 (suite mini): {two} is kept, {one} differs in",
         "  metrics.top1.value: 11.0 kept, 10.0 there",
-        f"{tmp_path / 'all'}: 1 new, 0 changed, 0 as before; 1 conflicts, 0 files left",
+        f"{tmp_path / 'all'}: 1 new, 0 changed, 0 as before; 1 conflict, 0 files left",
     ]
     assert main([*arguments, "--force"]) == 0
     assert main(["merge", str(two), "--into", str(tmp_path / "all")]) == 0

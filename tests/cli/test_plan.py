@@ -167,7 +167,8 @@ def test_absent_images_are_said_and_nothing_is_guessed(session: Session, capsys:
     plan = planned(session, capsys, "--suite", "paper")
     assert plan["total"]["missing"] == plan["total"]["cases"]
     assert any("say with --data-root" in reason for reason in plan["missing"])
-    assert "nothing to compute" in planned(session, capsys, "--suite", "paper", form="plain")
+    said = planned(session, capsys, "--suite", "paper", form="plain")
+    assert f"nothing can be computed: all {plan['total']['cases']} cases lack data or weights" in said
 
 
 def test_plain_and_csv_say_the_same(session: Session, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def test_a_run_under_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert head == "  13 of 40 cases (1 failed) in 5 min; 2 running; about 2 h 5 min left"
     words = [" ".join(line.split()) for line in workers]
     assert words[0] == f"gw0 {HERE} cuda:1 test_linear[s-DINO-L1] probe 3/10 (30 %) 10 min"
-    assert words[1] == f"gw1 {HERE} test_linear[s-DINO-L1] 2 h no progress"
+    assert words[1] == f"gw1 {HERE} - test_linear[s-DINO-L1] 2 h no progress"
     assert words[2].endswith("no sign of life for 0 s: the process is gone, or stopped")
 
 

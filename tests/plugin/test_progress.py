@@ -120,7 +120,7 @@ def test_lines_reach_the_terminal_while_a_case_runs(quick: Quick, capture: str) 
 def test_with_workers_each_has_its_line_if_asked(quick: Quick) -> None:
     result = quick.run("benchmarks", "-n2", "-v", "-k", "L1 or L2", "--progress-every", "1")
     result.assert_outcomes(passed=6, deselected=12)
-    table = r"progress: \d of 6 cases in .*\nworker +host +device +case +stage +for\n[- ]+\ngw0 .*\ngw1 "
+    table = r"progress: \d of 6 cases in .*\nworker +host +device +case +stage +for +trouble\n[- ]+\ngw0 .*\ngw1 "
     assert re.search(table, result.stdout.str())
     folder, run = only_run(quick)
     assert (run.selected, run.passed, run.failed, run.skipped, run.workers) == (6, 6, 0, 0, 2)
