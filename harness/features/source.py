@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.devices import visible_gpus
 from harness.digest import Plain
 from harness.errors import ConfigError
 from harness.features.cached import features
@@ -141,7 +142,7 @@ def require_device(device: str) -> None:
     Raises:
         ConfigError: it is asked for.
     """
-    if device.startswith("cuda") and _no_gpu():
+    if device.startswith("cuda") and _no_gpu() and not visible_gpus():
         raise ConfigError(f"--device {device}: this machine has no GPU, expected auto or cpu")
 
 
