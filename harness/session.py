@@ -120,7 +120,7 @@ class Session:
         found = [case for case in every if case_id in {case.id.partition("?")[0], case.name}]
         if len(found) != 1:
             hint = nearest(case_id, [case.id for case in every])
-            raise ConfigError(f"{case_id}: {len(found)} cases of suite {self.suite.name} have this id.{hint}")
+            raise ConfigError(f"{case_id}: {len(found) or 'no'} cases of suite {self.suite.name} have this id.{hint}")
         return found[0]
 
     def require(self, case: Case) -> None:
